@@ -1,15 +1,21 @@
 //! A transactional outbox for Rust and PostgreSQL, by annotation.
 
+mod channel;
 mod context;
 mod decode;
+mod emit;
 mod encode;
 mod event;
 mod extract;
 mod handler;
 mod ids;
+mod json_text;
 mod outcome;
+mod pattern;
 mod record;
+mod registry;
 mod retry;
+mod stored_text;
 
 #[doc(hidden)]
 #[path = "private.rs"]
@@ -22,11 +28,15 @@ pub use uuid;
 
 pub use outbox_macros::{OutboxEvent, handler};
 
+pub use crate::channel::ChannelError;
 pub use crate::context::Context;
 pub use crate::decode::DecodeError;
+pub use crate::emit::{Emit, EmitError, EmitMany, Emitter, EmitterBuilder, emit, emit_many};
 pub use crate::encode::EncodeError;
 pub use crate::event::{OutboxEvent, RawEvent};
 pub use crate::extract::State;
 pub use crate::ids::{EventId, RecordId};
+pub use crate::json_text::JsonFault;
+pub use crate::pattern::NameFault;
 pub use crate::record::{OutboxRecord, Status, UnknownStatus};
 pub use crate::retry::{Backoff, MAX_DURATION, Retry};

@@ -1,6 +1,8 @@
 //! PostgreSQL, downloaded.
 
 use std::env;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
@@ -23,6 +25,8 @@ pub(crate) fn install() -> Result<PathBuf> {
                     let version = VersionReq::parse(VERSION)?;
                     let (_, archive) = get_archive(theseus::URL, &version).await?;
                     extract(theseus::URL, &archive, &home).await?;
+                    // The user that the server runs as has to reach it.
+                    std::fs::set_permissions(&home, Permissions::from_mode(0o755))?;
                     Ok(())
                 })
         });

@@ -22,10 +22,11 @@ const USUAL: [(&str, &str, &str); 5] = [
     ("/Applications/Postgres.app/Contents/Versions", "", "bin"),
 ];
 
+#[cfg(not(feature = "embedded"))]
 const MISSING: &str = "no PostgreSQL server programs found (initdb, pg_ctl, postgres)
 help: install them (Debian, Ubuntu: `apt-get install postgresql`; Fedora: `dnf install postgresql-server`; \
 macOS: `brew install postgresql`), or set OUTBOX_PG_BIN to the directory that has them, \
-or add `--features embedded` to download PostgreSQL";
+or add `--features embedded` to download them";
 
 /// A directory with PostgreSQL's server programs.
 #[derive(Debug, Clone)]
@@ -50,7 +51,7 @@ impl Programs {
         if let Some(directory) = on_path()
             .into_iter()
             .chain(from_pg_config())
-            .chain(USUAL.iter().flat_map(|usual| installed(usual)))
+            .chain(USUAL.iter().flat_map(installed))
             .find(|directory| has_all(directory))
         {
             return Ok(Self(directory));
@@ -61,9 +62,10 @@ impl Programs {
         bail!(MISSING)
     }
 
-    /// The path of `program`, which need not be there.
+    /// The path of `program`; a client that is installed elsewhere keeps its bare name.
     pub(crate) fn path(&self, program: &str) -> PathBuf {
-        self.0.join(program)
+        let path = self.0.join(program);
+        if path.is_file() { path } else { program.into() }
     }
 }
 
@@ -73,8 +75,14 @@ fn has_all(directory: &Path) -> bool {
         .all(|program| directory.join(program).is_file())
 }
 
+/// The directories on `PATH`; where one has a link to `postgres`, the directory that it leads to.
 fn on_path() -> Vec<PathBuf> {
-    env::split_paths(&env::var_os("PATH").unwrap_or_default()).collect()
+    env::split_paths(&env::var_os("PATH").unwrap_or_default())
+        .filter_map(|directory| {
+            let postgres = directory.join("postgres").canonicalize().ok()?;
+            postgres.parent().map(Path::to_owned)
+        })
+        .collect()
 }
 
 fn from_pg_config() -> Option<PathBuf> {

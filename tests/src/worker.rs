@@ -18,11 +18,13 @@ pub struct Worker {
 
 impl Worker {
     /// Starts `program` with the environment variable `DATABASE_URL`.
+    #[must_use]
     pub fn spawn(program: &str, database_url: &str) -> Self {
         Self::spawn_command(Command::new(program).env("DATABASE_URL", database_url))
     }
 
     /// Starts a command with arguments or an environment of its own.
+    #[must_use]
     pub fn spawn_command(command: &mut Command) -> Self {
         let mut child = command
             .stdin(Stdio::null())

@@ -60,7 +60,14 @@ CREATE TABLE outbox_events (
   CONSTRAINT outbox_events_processed_means_ended
     CHECK ((processed_at IS NOT NULL) = (status IN ('SENT', 'FAILED'))),
   CONSTRAINT outbox_events_failed_at_means_failed
-    CHECK ((failed_at IS NOT NULL) = (status = 'FAILED'))
+    CHECK ((failed_at IS NOT NULL) = (status = 'FAILED')),
+  -- PostgreSQL's range is wider than most languages': a year 200000 or an infinity would be a row that no
+  -- consumer can read.
+  CONSTRAINT outbox_events_times_are_representable
+    CHECK (LEAST(next_attempt_at, lease_expires_at, created_at, occurred_at, updated_at, processed_at, failed_at)
+             >= '0001-01-01 00:00:00+00'
+       AND GREATEST(next_attempt_at, lease_expires_at, created_at, occurred_at, updated_at, processed_at, failed_at)
+             < '10000-01-01 00:00:00+00')
 ) WITH (
   -- Half of a page stays free, so that claim and settle find room beside the row (HOT updates).
   fillfactor = 50,

@@ -3,6 +3,7 @@
 pub(crate) mod default;
 mod emitter;
 mod error;
+mod limits;
 mod many;
 mod request;
 mod single;
@@ -99,12 +100,35 @@ pub fn emit_many<'c, E: OutboxEvent>(
     EmitMany::new(default::emitter(), tx, events)
 }
 
+impl Emitter {
+    /// Writes `event` into the outbox, in the transaction `tx`; as [`outbox::emit`](crate::emit)
+    /// with this emitter's settings.
+    pub fn emit<'c, E: OutboxEvent>(
+        &self,
+        tx: &'c mut PgConnection, // a transaction: begin one with `pool.begin().await?` and pass `&mut tx`
+        event: &E,
+    ) -> Emit<'c> {
+        Emit::new(self.clone(), tx, event)
+    }
+
+    /// Writes `events` into the outbox, in the transaction `tx`; as
+    /// [`outbox::emit_many`](crate::emit_many) with this emitter's settings.
+    pub fn emit_many<'c, E: OutboxEvent>(
+        &self,
+        tx: &'c mut PgConnection, // a transaction: begin one with `pool.begin().await?` and pass `&mut tx`
+        events: impl IntoIterator<Item = &'c E>,
+    ) -> EmitMany<'c> {
+        EmitMany::new(self.clone(), tx, events)
+    }
+}
+
 /// The setters that both builders have; `$what` is what they are about.
 macro_rules! setters {
     ($what:literal) => {
         #[doc = concat!("The tenant of the ", $what, ". Default the emitter's, else none.")]
         ///
         /// 1 to 255 characters without white space at either end, as all identifiers here.
+        #[allow(clippy::needless_pass_by_value, reason = "`EventId`, `Uuid` and numbers are texts, but not `Into<String>`")]
         pub fn tenant(mut self, tenant_id: impl ToString) -> Self {
             self.options.tenant_id = Some(tenant_id.to_string());
             self
@@ -112,12 +136,14 @@ macro_rules! setters {
 
         /// A header, which handlers read with `Context::header`. A key that was set before gets
         /// the new value. All headers together take at most 64 KiB as JSON.
+        #[allow(clippy::needless_pass_by_value, reason = "`EventId`, `Uuid` and numbers are texts, but not `Into<String>`")]
         pub fn header(mut self, key: impl ToString, value: impl ToString) -> Self {
             self.options.headers.insert(key.to_string(), value.to_string());
             self
         }
 
         /// Several headers: a map, or any pairs of key and value; as `header` for each of them.
+        #[allow(clippy::needless_pass_by_value, reason = "`EventId`, `Uuid` and numbers are texts, but not `Into<String>`")]
         pub fn headers<K: ToString, V: ToString>(
             mut self,
             headers: impl IntoIterator<Item = (K, V)>,
@@ -130,24 +156,28 @@ macro_rules! setters {
         }
 
         #[doc = concat!("What ties the ", $what, " to a request or a process. Default none.")]
+        #[allow(clippy::needless_pass_by_value, reason = "`EventId`, `Uuid` and numbers are texts, but not `Into<String>`")]
         pub fn correlation_id(mut self, id: impl ToString) -> Self {
             self.options.correlation_id = Some(id.to_string());
             self
         }
 
         #[doc = concat!("What caused the ", $what, ": by convention another event's id. Default none.")]
+        #[allow(clippy::needless_pass_by_value, reason = "`EventId`, `Uuid` and numbers are texts, but not `Into<String>`")]
         pub fn causation_id(mut self, id: impl ToString) -> Self {
             self.options.causation_id = Some(id.to_string());
             self
         }
 
         #[doc = concat!("The type and the id of the thing that the ", $what, " happened to. Default none.")]
+        #[allow(clippy::needless_pass_by_value, reason = "`EventId`, `Uuid` and numbers are texts, but not `Into<String>`")]
         pub fn aggregate(mut self, kind: impl ToString, id: impl ToString) -> Self {
             self.options.aggregate = Some((kind.to_string(), id.to_string()));
             self
         }
 
         /// The key by which a broker would partition; kept for consumers. Default none.
+        #[allow(clippy::needless_pass_by_value, reason = "`EventId`, `Uuid` and numbers are texts, but not `Into<String>`")]
         pub fn partition_key(mut self, key: impl ToString) -> Self {
             self.options.partition_key = Some(key.to_string());
             self

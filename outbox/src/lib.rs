@@ -1,5 +1,6 @@
 //! A transactional outbox for Rust and PostgreSQL, by annotation.
 
+mod admin;
 mod channel;
 mod context;
 mod decode;
@@ -28,6 +29,7 @@ pub use uuid;
 
 pub use outbox_macros::{OutboxEvent, handler};
 
+pub use crate::admin::{Admin, AdminError, Mutation};
 pub use crate::channel::ChannelError;
 pub use crate::context::Context;
 pub use crate::decode::DecodeError;

@@ -2,20 +2,10 @@
 
 use std::sync::Arc;
 
-use sqlx::PgConnection;
-
 use super::error::EmitError;
-use super::many::EmitMany;
-use super::request::check_max_retries;
-use super::single::Emit;
+use super::limits::{DEFAULT_PAYLOAD_LIMIT, MAX_PAYLOAD_LIMIT};
+use super::request::{check_max_retries, check_tenant};
 use crate::channel::{DEFAULT_CHANNEL, check_channel};
-use crate::event::OutboxEvent;
-
-/// The payload limit when nobody sets one: 1 MiB.
-const DEFAULT_PAYLOAD_LIMIT: usize = 1024 * 1024;
-
-/// The largest payload limit: 128 MiB. Text of this size fits a `jsonb` and a protocol message.
-pub(super) const MAX_PAYLOAD_LIMIT: usize = 128 * 1024 * 1024;
 
 /// Emits with settings of its own, where [`outbox::emit`](crate::emit) uses the process's defaults.
 ///
@@ -91,26 +81,6 @@ impl Emitter {
     pub(crate) fn channels(&self) -> &[String] {
         &self.0.channels
     }
-
-    /// Writes `event` into the outbox, in the transaction `tx`; as [`outbox::emit`](crate::emit)
-    /// with this emitter's settings.
-    pub fn emit<'c, E: OutboxEvent>(
-        &self,
-        tx: &'c mut PgConnection, // a transaction: begin one with `pool.begin().await?` and pass `&mut tx`
-        event: &E,
-    ) -> Emit<'c> {
-        Emit::new(self.clone(), tx, event)
-    }
-
-    /// Writes `events` into the outbox, in the transaction `tx`; as
-    /// [`outbox::emit_many`](crate::emit_many) with this emitter's settings.
-    pub fn emit_many<'c, E: OutboxEvent>(
-        &self,
-        tx: &'c mut PgConnection, // a transaction: begin one with `pool.begin().await?` and pass `&mut tx`
-        events: impl IntoIterator<Item = &'c E>,
-    ) -> EmitMany<'c> {
-        EmitMany::new(self.clone(), tx, events)
-    }
 }
 
 /// Sets up an [`Emitter`].
@@ -140,6 +110,7 @@ impl EmitterBuilder {
 
     /// The tenant of events whose emit call names none. Default none; 1 to 255 characters without
     /// white space at either end.
+    #[allow(clippy::needless_pass_by_value, reason = "as the setters of an emit")]
     pub fn tenant(mut self, tenant_id: impl ToString) -> Self {
         self.tenant_id = Some(tenant_id.to_string());
         self
@@ -171,7 +142,7 @@ impl EmitterBuilder {
             return Err(EmitError::InvalidPayloadLimit { limit });
         }
         if let Some(tenant_id) = &self.tenant_id {
-            super::request::check_tenant(tenant_id)?;
+            check_tenant(tenant_id)?;
         }
         let channel = self.channel.unwrap_or_else(|| DEFAULT_CHANNEL.to_owned());
         check_channel(&channel).map_err(EmitError::InvalidChannel)?;

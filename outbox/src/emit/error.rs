@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use sqlx::postgres::PgDatabaseError;
 
-use super::request::MAX_DELAY;
+use super::limits::{MAX_DELAY, MAX_PAYLOAD_LIMIT};
 use crate::channel::ChannelError;
 use crate::decode::DecodeError;
 use crate::encode::{EncodeError, MAX_DEPTH};
@@ -142,7 +142,7 @@ pub enum EmitError {
     InvalidOccurredAt(DateTime<Utc>),
 
     /// A payload limit that an emitter can't have.
-    #[error("expected `payload_limit` to be 1 to {max} bytes, got {limit}", max = super::emitter::MAX_PAYLOAD_LIMIT)]
+    #[error("expected `payload_limit` to be 1 to {max} bytes, got {limit}", max = MAX_PAYLOAD_LIMIT)]
     InvalidPayloadLimit {
         /// The limit that was asked for, in bytes.
         limit: usize,

@@ -8,16 +8,11 @@ use sqlx::{Connection, PgConnection};
 use uuid::Uuid;
 
 use super::error::EmitError;
+use super::limits::{MAX_DELAY, MAX_HEADERS};
 use crate::event::OutboxEvent;
 use crate::json_text::{as_stored, numbers_are_kept_as_text, same_content, scan};
 use crate::pattern::{check_event_type, check_id};
 use crate::retry::{DEFAULT_MAX_RETRIES, ceil_ms};
-
-/// The longest delay: a hundred years.
-pub(super) const MAX_DELAY: Duration = Duration::from_secs(36_525 * 86_400);
-
-/// The most that headers take as JSON text, in bytes.
-const MAX_HEADERS: usize = 64 * 1024;
 
 /// What the builders collect.
 #[derive(Debug, Default)]

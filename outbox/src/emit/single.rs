@@ -31,19 +31,19 @@ pub(crate) const EMIT: &str = include_str!("../sql/emit.sql");
 pub struct Emit<'c> {
     emitter: Emitter,
     connection: &'c mut PgConnection,
-    event: Result<Event, EmitError>,
+    event: Result<Ready, EmitError>,
     event_id: Option<EventId>,
     options: Options,
 }
 
 /// An event as the statement takes it; already checked.
-struct Event {
+struct Ready {
     event_type: Cow<'static, str>,
     json: String,
     fallback_max_retries: i32,
 }
 
-impl Event {
+impl Ready {
     fn of<E: OutboxEvent>(event: &E, emitter: &Emitter) -> Result<Self, EmitError> {
         let settings = emitter.settings();
         let event_type = event.event_type();
@@ -66,7 +66,7 @@ impl<'c> Emit<'c> {
         event: &E,
     ) -> Self {
         Self {
-            event: Event::of(event, &emitter),
+            event: Ready::of(event, &emitter),
             emitter,
             connection,
             event_id: None,
@@ -77,7 +77,7 @@ impl<'c> Emit<'c> {
     setters!("event");
 
     /// The event's id, for who needs to know it before or gets it from elsewhere. Default a new
-    /// UUIDv7. The outbox does not refuse an id that it has already.
+    /// UUID of version 7. The outbox does not refuse an id that it has already.
     pub fn event_id(mut self, id: impl Into<EventId>) -> Self {
         self.event_id = Some(id.into());
         self

@@ -9,7 +9,7 @@ use sqlx::PgPool;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::Context;
-use crate::event::OutboxEvent;
+use crate::decode::DecodeError;
 use crate::extract::{Need, States};
 use crate::outcome::{Failure, Outcome};
 use crate::record::Claimed;
@@ -107,13 +107,18 @@ impl Call {
         }
     }
 
-    /// The event, read from the payload.
+    /// The event, read from the payload by its type's `OutboxEvent::receive`.
+    ///
+    /// Free of a bound: the caller names the trait where it takes the function from it.
     ///
     /// # Errors
     ///
     /// When the payload doesn't fit the type.
-    pub fn event<E: OutboxEvent>(&self) -> Result<E, Failure> {
-        E::receive(&self.record.event_type, &self.record.payload).map_err(Failure::from)
+    pub fn event_by<E>(
+        &self,
+        receive: fn(&str, &str) -> Result<E, DecodeError>,
+    ) -> Result<E, Failure> {
+        receive(&self.record.event_type, &self.record.payload).map_err(Failure::from)
     }
 
     pub(crate) fn context(&self) -> Context {

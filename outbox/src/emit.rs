@@ -35,12 +35,8 @@ use crate::event::OutboxEvent;
 /// use std::time::Duration;
 /// use outbox::OutboxEvent;
 ///
+/// # #[derive(OutboxEvent)]
 /// # struct OrderCreated { order_id: u64 }
-/// # impl OutboxEvent for OrderCreated {
-/// #     const EVENT_TYPE: &'static str = "order.created";
-/// #     fn to_json(&self) -> Result<String, outbox::EncodeError> { Ok(self.order_id.to_string()) }
-/// #     fn from_json(_: &str) -> Result<Self, outbox::DecodeError> { unimplemented!() }
-/// # }
 /// async fn create_order(pool: &outbox::sqlx::PgPool) -> Result<(), Box<dyn std::error::Error>> {
 ///     let mut tx = pool.begin().await?;
 ///     // … INSERT INTO orders …
@@ -74,12 +70,8 @@ pub fn emit<'c, E: OutboxEvent>(
 /// ```
 /// use outbox::OutboxEvent;
 ///
+/// # #[derive(OutboxEvent)]
 /// # struct OrderCreated { order_id: u64 }
-/// # impl OutboxEvent for OrderCreated {
-/// #     const EVENT_TYPE: &'static str = "order.created";
-/// #     fn to_json(&self) -> Result<String, outbox::EncodeError> { Ok(self.order_id.to_string()) }
-/// #     fn from_json(_: &str) -> Result<Self, outbox::DecodeError> { unimplemented!() }
-/// # }
 /// async fn import(pool: &outbox::sqlx::PgPool) -> Result<(), Box<dyn std::error::Error>> {
 ///     let events = [7, 8, 9].map(|order_id| OrderCreated { order_id });
 ///     let mut tx = pool.begin().await?;

@@ -53,8 +53,10 @@ use crate::event::OutboxEvent;
 /// # Errors
 ///
 /// Awaiting the builder fails with an [`EmitError`].
-pub fn emit<'c, E: OutboxEvent>(
-    tx: &'c mut PgConnection, // a transaction: begin one with `pool.begin().await?` and pass `&mut tx`
+// The compiler shows the line of the name to who passes something else, such as a pool.
+#[rustfmt::skip]
+pub fn emit<'c, E: OutboxEvent>( // needs a transaction: `let mut tx = pool.begin().await?;`, then `&mut tx`
+    tx: &'c mut PgConnection,
     event: &E,
 ) -> Emit<'c> {
     Emit::new(default::emitter(), tx, event)
@@ -85,8 +87,9 @@ pub fn emit<'c, E: OutboxEvent>(
 /// # Errors
 ///
 /// Awaiting the builder fails with an [`EmitError`].
-pub fn emit_many<'c, E: OutboxEvent>(
-    tx: &'c mut PgConnection, // a transaction: begin one with `pool.begin().await?` and pass `&mut tx`
+#[rustfmt::skip] // as at `emit`
+pub fn emit_many<'c, E: OutboxEvent>( // needs a transaction: `let mut tx = pool.begin().await?;`, then `&mut tx`
+    tx: &'c mut PgConnection,
     events: impl IntoIterator<Item = &'c E>,
 ) -> EmitMany<'c> {
     EmitMany::new(default::emitter(), tx, events)
@@ -95,9 +98,10 @@ pub fn emit_many<'c, E: OutboxEvent>(
 impl Emitter {
     /// Writes `event` into the outbox, in the transaction `tx`; as [`outbox::emit`](crate::emit)
     /// with this emitter's settings.
-    pub fn emit<'c, E: OutboxEvent>(
+    #[rustfmt::skip] // as at the function `emit`
+    pub fn emit<'c, E: OutboxEvent>( // needs a transaction: `let mut tx = pool.begin().await?;`, then `&mut tx`
         &self,
-        tx: &'c mut PgConnection, // a transaction: begin one with `pool.begin().await?` and pass `&mut tx`
+        tx: &'c mut PgConnection,
         event: &E,
     ) -> Emit<'c> {
         Emit::new(self.clone(), tx, event)
@@ -105,9 +109,10 @@ impl Emitter {
 
     /// Writes `events` into the outbox, in the transaction `tx`; as
     /// [`outbox::emit_many`](crate::emit_many) with this emitter's settings.
-    pub fn emit_many<'c, E: OutboxEvent>(
+    #[rustfmt::skip] // as at the function `emit`
+    pub fn emit_many<'c, E: OutboxEvent>( // needs a transaction: `let mut tx = pool.begin().await?;`, then `&mut tx`
         &self,
-        tx: &'c mut PgConnection, // a transaction: begin one with `pool.begin().await?` and pass `&mut tx`
+        tx: &'c mut PgConnection,
         events: impl IntoIterator<Item = &'c E>,
     ) -> EmitMany<'c> {
         EmitMany::new(self.clone(), tx, events)

@@ -9,16 +9,16 @@ use sqlx::{PgConnection, query_scalar};
 struct Wide {
     unsigned: u64,
     signed: i64,
-    wide: u128,
-    wide_signed: i128,
+    beyond: u128,
+    beyond_signed: i128,
     float: f64,
 }
 
 const WIDE: Wide = Wide {
     unsigned: u64::MAX,
     signed: i64::MIN,
-    wide: u128::MAX,
-    wide_signed: i128::MIN,
+    beyond: u128::MAX,
+    beyond_signed: i128::MIN,
     float: 1.797_693_134_862_315_7e308,
 };
 
@@ -39,8 +39,8 @@ async fn e5_integers_at_their_bounds_come_back() {
     let mut tx = database.pool().begin().await.unwrap();
     let least = Wide {
         unsigned: 0,
-        wide: u128::from(u64::MAX) + 1,
-        wide_signed: i128::from(i64::MIN) - 1,
+        beyond: u128::from(u64::MAX) + 1,
+        beyond_signed: i128::from(i64::MIN) - 1,
         float: 5e-324,
         ..WIDE
     };

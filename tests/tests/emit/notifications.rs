@@ -64,7 +64,7 @@ async fn h8_a_transaction_notifies_once_whatever_it_emits() {
         outbox::emit_many(tx, &lines).await.unwrap();
         outbox::emit(tx, &paid(1_000_000)).await.unwrap();
         outbox::emit(tx, &paid(1))
-            .delay(Duration::from_secs(60))
+            .delay(Duration::from_mins(1))
             .await
             .unwrap();
     })

@@ -344,11 +344,11 @@ async fn e11_event_types_are_refused_never_trimmed() {
     for event_type in &good {
         outbox::emit(&mut tx, &typed(event_type)).await.unwrap();
     }
-    let types: Vec<String> = query_scalar("SELECT event_type FROM outbox_events ORDER BY id")
+    let stored: Vec<String> = query_scalar("SELECT event_type FROM outbox_events ORDER BY id")
         .fetch_all(&mut *tx)
         .await
         .unwrap();
-    assert_eq!(types, good);
+    assert_eq!(stored, good);
 }
 
 #[tokio::test]
@@ -435,7 +435,7 @@ async fn headers_have_a_limit() {
 async fn d5_delays_are_rounded_up_or_refused() {
     let database = Database::new().await;
     let mut tx = database.pool().begin().await.unwrap();
-    let century = Duration::from_secs(36_525 * 86_400);
+    let century = Duration::from_hours(36_525 * 24);
     for bad in [Duration::MAX, century + Duration::from_nanos(1)] {
         let error = outbox::emit(&mut tx, &raw("1"))
             .delay(bad)

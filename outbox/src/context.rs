@@ -134,6 +134,9 @@ impl Context {
     ///
     /// Cancel safe: the signal, once given, stays.
     pub async fn cancelled(&self) {
-        self.cancelled.cancelled().await;
+        tokio::select! {
+            () = self.signals.lost.cancelled() => {}
+            () = self.signals.stopping.cancelled() => {}
+        }
     }
 }

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::PgPool;
-use tokio_util::sync::CancellationToken;
 
-use crate::context::Context;
+use crate::context::{Context, Signals};
 use crate::event::OutboxEvent;
 use crate::extract::{Need, States};
 use crate::outcome::{Failure, Outcome};
@@ -83,7 +82,7 @@ impl HandlerSpec {
 #[derive(Debug)]
 pub struct Call {
     record: Arc<Claimed>,
-    cancelled: CancellationToken,
+    signals: Signals,
     surroundings: Arc<Surroundings>,
 }
 
@@ -97,7 +96,7 @@ pub(crate) struct Surroundings {
 impl Call {
     pub(crate) fn new(
         record: Arc<Claimed>,
-        cancelled: CancellationToken,
+        signals: Signals,
         surroundings: Arc<Surroundings>,
     ) -> Self {
         Self {
@@ -117,7 +116,7 @@ impl Call {
     }
 
     pub(crate) fn context(&self) -> Context {
-        Context::new(Arc::clone(&self.record), self.cancelled.clone())
+        Context::new(Arc::clone(&self.record), self.signals.clone())
     }
 
     pub(crate) fn states(&self) -> &States {

@@ -112,7 +112,11 @@ impl Poller {
         names: Vec<(Arc<str>, usize)>,
         unbound: Vec<(&'static str, Option<i32>)>,
     ) -> Self {
-        let lane_of = names.iter().enumerate().map(|(i, (name, _))| (name.to_string(), i)).collect();
+        let lane_of = names
+            .iter()
+            .enumerate()
+            .map(|(i, (name, _))| (name.to_string(), i))
+            .collect();
         let lane = |(name, handler)| Lane {
             name,
             handler,
@@ -205,7 +209,11 @@ impl Poller {
         if look || Instant::now() >= self.due {
             self.lanes.iter_mut().for_each(|lane| lane.hungry = true);
         }
-        let bound = if self.unbound_due { self.bind(&mut room, look).await? } else { None };
+        let bound = if self.unbound_due {
+            self.bind(&mut room, look).await?
+        } else {
+            None
+        };
         let asked = self.claim(&room, look).await?;
         match bound {
             // Rows that were passed over are bound by runtimes that run their handlers: no haste.
@@ -233,7 +241,8 @@ impl Poller {
         {
             due = due.min(looked + self.between_looks());
         }
-        due.saturating_duration_since(now).min(self.recovery.longest())
+        due.saturating_duration_since(now)
+            .min(self.recovery.longest())
     }
 
     fn between_looks(&self) -> Duration {
@@ -243,7 +252,9 @@ impl Poller {
     /// Whether this claim looks from the beginning: for what was committed late, released,
     /// recovered or retried by hand behind the position.
     fn look_is_due(&self) -> bool {
-        let Some(looked) = self.looked else { return true };
+        let Some(looked) = self.looked else {
+            return true;
+        };
         let since = looked.elapsed();
         let timed = self.hungry() || Instant::now() >= self.due;
         (since >= self.between_looks() && (self.look_owed || (self.came_short && timed)))
@@ -254,10 +265,17 @@ impl Poller {
         let until = if paused {
             HashMap::new()
         } else {
-            self.lanes.iter().map(|lane| (lane.name.to_string(), lane.position)).collect()
+            self.lanes
+                .iter()
+                .map(|lane| (lane.name.to_string(), lane.position))
+                .collect()
         };
         // At the start nothing has a position yet: then everything due is looked at.
-        let until = if self.looked.is_none() { HashMap::new() } else { until };
+        let until = if self.looked.is_none() {
+            HashMap::new()
+        } else {
+            until
+        };
         self.recovery.run(&self.means.sessions, &until).await
     }
 
@@ -265,19 +283,39 @@ impl Poller {
     /// `false`: there was no slot for any that may have due rows.
     async fn claim(&mut self, room: &Room, look: bool) -> sqlx::Result<bool> {
         let slots = self.share(room);
-        let chosen: Vec<(usize, usize)> =
-            slots.into_iter().enumerate().filter(|(_, slots)| *slots > 0).collect();
+        let chosen: Vec<(usize, usize)> = slots
+            .into_iter()
+            .enumerate()
+            .filter(|(_, slots)| *slots > 0)
+            .collect();
         if chosen.is_empty() {
             return Ok(false);
         }
         let token = Uuid::now_v7();
-        let names: Vec<&str> = chosen.iter().map(|(lane, _)| &*self.lanes[*lane].name).collect();
-        let counts: Vec<i32> =
-            chosen.iter().map(|(_, slots)| i32::try_from(*slots).unwrap_or(i32::MAX)).collect();
-        let after = |lane: &Lane| if look { Position::default() } else { lane.position };
-        let positions: Vec<Position> =
-            chosen.iter().map(|(lane, _)| after(&self.lanes[*lane])).collect();
-        let types: Vec<&str> = self.unbound.iter().map(|unbound| unbound.event_type).collect();
+        let names: Vec<&str> = chosen
+            .iter()
+            .map(|(lane, _)| &*self.lanes[*lane].name)
+            .collect();
+        let counts: Vec<i32> = chosen
+            .iter()
+            .map(|(_, slots)| i32::try_from(*slots).unwrap_or(i32::MAX))
+            .collect();
+        let after = |lane: &Lane| {
+            if look {
+                Position::default()
+            } else {
+                lane.position
+            }
+        };
+        let positions: Vec<Position> = chosen
+            .iter()
+            .map(|(lane, _)| after(&self.lanes[*lane]))
+            .collect();
+        let types: Vec<&str> = self
+            .unbound
+            .iter()
+            .map(|unbound| unbound.event_type)
+            .collect();
         let statement = sqlx::query(CLAIM)
             .bind(&names)
             .bind(&counts)
@@ -294,17 +332,26 @@ impl Poller {
             self.note_look(started);
         }
 
-        let Some(first) = rows.first() else { return Ok(true) };
+        let Some(first) = rows.first() else {
+            return Ok(true);
+        };
         let now: DateTime<Utc> = first.try_get(0)?;
         self.unbound_due = first.try_get(1)?;
         let next_due_ms: Option<f64> = first.try_get(2)?;
         let mut picked = vec![(0_usize, Position::default()); self.lanes.len()];
         let mut claimed = Vec::with_capacity(rows.len());
         for row in &rows {
-            let Some(id) = row.try_get::<Option<Uuid>, _>(CLAIM_COLUMNS)? else { continue };
+            let Some(id) = row.try_get::<Option<Uuid>, _>(CLAIM_COLUMNS)? else {
+                continue;
+            };
             let name: &str = row.try_get(CLAIM_COLUMNS + 1)?;
-            let Some(&lane) = self.lane_of.get(name) else { continue };
-            let at = Position { at: row.try_get(CLAIM_COLUMNS + 2)?, id };
+            let Some(&lane) = self.lane_of.get(name) else {
+                continue;
+            };
+            let at = Position {
+                at: row.try_get(CLAIM_COLUMNS + 2)?,
+                id,
+            };
             let (count, last) = &mut picked[lane];
             *count += 1;
             *last = at.max(*last);
@@ -319,7 +366,11 @@ impl Poller {
             let lane = &mut self.lanes[lane];
             lane.hungry = count >= slots;
             short &= !lane.hungry;
-            lane.position = if lane.hungry { last } else { Position::seen_all(now) };
+            lane.position = if lane.hungry {
+                last
+            } else {
+                Position::seen_all(now)
+            };
         }
         self.came_short = short;
         let until = next_due_ms.map_or(self.means.poll_interval, |ms| {
@@ -328,7 +379,10 @@ impl Poller {
         self.due = Instant::now() + until;
         // In the order of their dues, each handler's fairly among the others'.
         claimed.sort_by_key(|(at, ..)| *at);
-        let deliveries = claimed.into_iter().map(|(_, lane, record)| (lane, record)).collect();
+        let deliveries = claimed
+            .into_iter()
+            .map(|(_, lane, record)| (lane, record))
+            .collect();
         self.hand_over(deliveries, token, started);
         Ok(true)
     }
@@ -343,15 +397,36 @@ impl Poller {
         let each = share_evenly(slots, self.unbound.len(), self.turn);
         let chosen: Vec<usize> = (0..each.len()).filter(|i| each[*i] > 0).collect();
         let token = Uuid::now_v7();
-        let after = |unbound: &Unbound| if look { Position::default() } else { unbound.position };
+        let after = |unbound: &Unbound| {
+            if look {
+                Position::default()
+            } else {
+                unbound.position
+            }
+        };
         let positions: Vec<Position> = chosen.iter().map(|i| after(&self.unbound[*i])).collect();
         let mine: Vec<&str> = self.lanes.iter().map(|lane| &*lane.name).collect();
         let statement = sqlx::query(BIND)
-            .bind(chosen.iter().map(|i| self.unbound[*i].event_type).collect::<Vec<_>>())
-            .bind(chosen.iter().map(|i| i32::try_from(each[*i]).unwrap_or(i32::MAX)).collect::<Vec<_>>())
+            .bind(
+                chosen
+                    .iter()
+                    .map(|i| self.unbound[*i].event_type)
+                    .collect::<Vec<_>>(),
+            )
+            .bind(
+                chosen
+                    .iter()
+                    .map(|i| i32::try_from(each[*i]).unwrap_or(i32::MAX))
+                    .collect::<Vec<_>>(),
+            )
             .bind(positions.iter().map(|p| p.at).collect::<Vec<_>>())
             .bind(positions.iter().map(|p| p.id).collect::<Vec<_>>())
-            .bind(chosen.iter().map(|i| self.unbound[*i].max_retries).collect::<Vec<_>>())
+            .bind(
+                chosen
+                    .iter()
+                    .map(|i| self.unbound[*i].max_retries)
+                    .collect::<Vec<_>>(),
+            )
             .bind(token)
             .bind(ms(self.means.lease))
             .bind(&self.means.worker)
@@ -364,14 +439,21 @@ impl Poller {
         let mut picked: HashMap<&str, (usize, Position)> = HashMap::new();
         let mut claimed = Vec::with_capacity(rows.len());
         for row in &rows {
-            let Some(event_type) = row.try_get::<Option<&str>, _>(3)? else { continue };
-            let at = Position { at: row.try_get(4)?, id: row.try_get(5)? };
+            let Some(event_type) = row.try_get::<Option<&str>, _>(3)? else {
+                continue;
+            };
+            let at = Position {
+                at: row.try_get(4)?,
+                id: row.try_get(5)?,
+            };
             let (count, last) = picked.entry(event_type).or_default();
             *count += 1;
             *last = at.max(*last);
             if row.try_get::<Option<Uuid>, _>(BIND_COLUMNS)?.is_some() {
                 let name: &str = row.try_get(BIND_COLUMNS + 1)?;
-                let Some(&lane) = self.lane_of.get(name) else { continue };
+                let Some(&lane) = self.lane_of.get(name) else {
+                    continue;
+                };
                 claimed.push((at, lane, self.read(row, BIND_COLUMNS, lane)?));
             }
         }
@@ -394,7 +476,10 @@ impl Poller {
         }
         claimed.sort_by_key(|(at, ..)| *at);
         let taken = claimed.len();
-        let deliveries = claimed.into_iter().map(|(_, lane, record)| (lane, record)).collect();
+        let deliveries = claimed
+            .into_iter()
+            .map(|(_, lane, record)| (lane, record))
+            .collect();
         self.hand_over(deliveries, token, started);
         room.free = room.free.saturating_sub(taken);
         Ok(Some(came))
@@ -429,13 +514,18 @@ impl Poller {
 
     /// Shares the room among the lanes that have due rows, as far as is known.
     fn share(&mut self, room: &Room) -> Vec<usize> {
-        let hungry: Vec<usize> =
-            (0..self.lanes.len()).filter(|lane| self.lanes[*lane].hungry).collect();
+        let hungry: Vec<usize> = (0..self.lanes.len())
+            .filter(|lane| self.lanes[*lane].hungry)
+            .collect();
         let free = share_evenly(room.free, hungry.len(), self.turn);
         let most = share_evenly(self.means.batch_size, hungry.len(), self.turn);
         let mut slots = vec![0; self.lanes.len()];
         for ((lane, free), most) in hungry.iter().zip(free).zip(most) {
-            let ahead = room.ahead.get(self.lanes[*lane].handler).copied().unwrap_or(0);
+            let ahead = room
+                .ahead
+                .get(self.lanes[*lane].handler)
+                .copied()
+                .unwrap_or(0);
             slots[*lane] = (free + ahead / hungry.len()).min(most);
         }
         self.turn = self.turn.wrapping_add(1);
@@ -468,7 +558,9 @@ fn share_evenly(total: usize, parts: usize, turn: usize) -> Vec<usize> {
         return Vec::new();
     }
     let (each, odd) = (total / parts, total % parts);
-    (0..parts).map(|part| each + usize::from((part + parts - turn % parts) % parts < odd)).collect()
+    (0..parts)
+        .map(|part| each + usize::from((part + parts - turn % parts) % parts < odd))
+        .collect()
 }
 
 fn ms(duration: Duration) -> i64 {

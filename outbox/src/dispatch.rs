@@ -11,8 +11,8 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use crate::error_text::{chain, guarded, panic_text};
 use crate::context::Signals;
+use crate::error_text::{chain, guarded, panic_text};
 use crate::handler::{Call, HandlerFuture, HandlerSpec, Surroundings};
 use crate::lease::Claims;
 use crate::outcome::{Failure, Outcome};
@@ -89,7 +89,9 @@ struct Meter {
 
 impl Meter {
     fn took(&mut self, duration: Duration) {
-        let sample = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX).max(100);
+        let sample = u64::try_from(duration.as_nanos())
+            .unwrap_or(u64::MAX)
+            .max(100);
         self.nanos = Some(match self.nanos {
             None => sample,
             // An eighth of the newest, and at once for one that takes much longer.
@@ -129,7 +131,12 @@ impl Dispatcher {
         floor.meters.resize(count, Meter::default());
         let free = self.concurrency - floor.running.min(self.concurrency);
         // Slots that will be free again within the look-ahead.
-        let brisk: usize = floor.meters.iter().filter(|m| m.per_slot() > 0).map(|m| m.running).sum();
+        let brisk: usize = floor
+            .meters
+            .iter()
+            .filter(|m| m.per_slot() > 0)
+            .map(|m| m.running)
+            .sum();
         let slots = (free + brisk).min(self.concurrency) as u64;
         let queued = floor.queue.len();
         let ahead: Vec<usize> = floor
@@ -137,7 +144,9 @@ impl Dispatcher {
             .iter()
             .map(|meter| {
                 let most = slots.saturating_mul(meter.per_slot());
-                usize::try_from(most).unwrap_or(usize::MAX).min(self.batch_size)
+                usize::try_from(most)
+                    .unwrap_or(usize::MAX)
+                    .min(self.batch_size)
             })
             .collect();
         let most = ahead.iter().copied().max().unwrap_or(0);
@@ -145,8 +154,15 @@ impl Dispatcher {
         if free == 0 && (most == 0 || queued > floor.low_water) {
             return None;
         }
-        let ahead = ahead.into_iter().map(|most| most.saturating_sub(queued)).collect();
-        Some(Room { free, ahead, suspect: !floor.suspect && free > 0 })
+        let ahead = ahead
+            .into_iter()
+            .map(|most| most.saturating_sub(queued))
+            .collect();
+        Some(Room {
+            free,
+            ahead,
+            suspect: !floor.suspect && free > 0,
+        })
     }
 
     /// Takes claimed records to run, suspects first. What comes after shutdown began is given back.
@@ -186,7 +202,11 @@ impl Dispatcher {
             if let Some(settlement) = self.attempt(delivery).await {
                 self.settlements.push(settlement);
             }
-            finished = Some(Finished { handler, suspect, took: started.elapsed() });
+            finished = Some(Finished {
+                handler,
+                suspect,
+                took: started.elapsed(),
+            });
         }
     }
 
@@ -220,7 +240,12 @@ impl Dispatcher {
 
     /// One attempt. `None` when its claim was lost or shutdown dropped it: nothing is settled then.
     async fn attempt(&self, delivery: Delivery) -> Option<Settlement> {
-        let Delivery { record, token, handler, lost } = delivery;
+        let Delivery {
+            record,
+            token,
+            handler,
+            lost,
+        } = delivery;
         let id = Uuid::from(record.id);
         let name = Arc::clone(&record.handler);
         let failed_before = record.retry_count;
@@ -229,10 +254,17 @@ impl Dispatcher {
             log_lost(&name, id);
             return None;
         }
-        let outcome = if spec.patterns.iter().any(|p| pattern::matches(p, &record.event_type)) {
+        let outcome = if spec
+            .patterns
+            .iter()
+            .any(|p| pattern::selects(p, &record.event_type))
+        {
             let call = Call::new(
                 record,
-                Signals { stopping: self.stopping.clone(), lost: lost.clone() },
+                Signals {
+                    stopping: self.stopping.clone(),
+                    lost: lost.clone(),
+                },
                 Arc::clone(&self.surroundings),
             );
             // Making the future runs none of the handler's code, but the macro is not all there is.
@@ -246,7 +278,11 @@ impl Dispatcher {
                 "the handler `{}` no longer takes events of the type `{}`; it takes {}",
                 spec.name,
                 record.event_type,
-                spec.patterns.iter().map(|p| format!("`{p}`")).collect::<Vec<_>>().join(", "),
+                spec.patterns
+                    .iter()
+                    .map(|p| format!("`{p}`"))
+                    .collect::<Vec<_>>()
+                    .join(", "),
             ))))
         };
         let failure = match outcome {
@@ -258,9 +294,10 @@ impl Dispatcher {
                 Some((text, type_name))
             }
             End::Panicked(text) => Some((text, "panic")),
-            End::TimedOut(after) => {
-                Some((format!("the handler ran longer than its timeout of {after:?}"), "timeout"))
-            }
+            End::TimedOut(after) => Some((
+                format!("the handler ran longer than its timeout of {after:?}"),
+                "timeout",
+            )),
             End::Lost => {
                 self.claims.let_go([(id, token)]);
                 log_lost(&name, id);
@@ -270,14 +307,24 @@ impl Dispatcher {
         };
         let failure = failure.map(|(error, type_name)| {
             let failed = failed_before.saturating_add(1);
-            let chance = if self.jitter > 0.0 { fastrand::f64() } else { 0.0 };
+            let chance = if self.jitter > 0.0 {
+                fastrand::f64()
+            } else {
+                0.0
+            };
             Failed {
                 error: stored_text(&error).into_owned(),
                 type_name,
                 delay_ms: policy.jittered_ms(failed, self.jitter, chance),
             }
         });
-        Some(Settlement { id, token, handler: name, failure, in_doubt: false })
+        Some(Settlement {
+            id,
+            token,
+            handler: name,
+            failure,
+            in_doubt: false,
+        })
     }
 
     /// Runs the handler's future to whichever end comes first.
@@ -329,7 +376,9 @@ impl Dispatcher {
     pub(crate) fn running(&self) -> Vec<&'static str> {
         let floor = self.floor();
         let names = self.handlers.iter().zip(&floor.meters);
-        names.flat_map(|(h, meter)| std::iter::repeat_n(h.spec.name, meter.running)).collect()
+        names
+            .flat_map(|(h, meter)| std::iter::repeat_n(h.spec.name, meter.running))
+            .collect()
     }
 }
 

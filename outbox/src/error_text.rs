@@ -87,10 +87,20 @@ mod tests {
 
     #[test]
     fn e13_each_layer_is_said_once() {
-        assert_eq!(chain(&layers(&["mail", "smtp", "refused"])), "mail: smtp: refused");
-        assert_eq!(chain(&layers(&["mail: smtp", "smtp", "refused"])), "mail: smtp: refused");
         assert_eq!(
-            chain(&layers(&["mail: smtp: refused", "smtp: refused", "refused"])),
+            chain(&layers(&["mail", "smtp", "refused"])),
+            "mail: smtp: refused"
+        );
+        assert_eq!(
+            chain(&layers(&["mail: smtp", "smtp", "refused"])),
+            "mail: smtp: refused"
+        );
+        assert_eq!(
+            chain(&layers(&[
+                "mail: smtp: refused",
+                "smtp: refused",
+                "refused"
+            ])),
             "mail: smtp: refused"
         );
         assert_eq!(chain(&layers(&["mail", "", "refused"])), "mail: refused");
@@ -106,6 +116,9 @@ mod tests {
     #[test]
     fn e1_a_display_that_panics_is_no_panic() {
         let text = chain(&layers(&["mail", "panic", "refused"]));
-        assert!(text.starts_with("mail: ") && text.ends_with(": refused"), "{text}");
+        assert!(
+            text.starts_with("mail: ") && text.ends_with(": refused"),
+            "{text}"
+        );
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use sqlx::PgPool;
 
 use crate::context::{Context, Signals};
-use crate::event::OutboxEvent;
+use crate::decode::DecodeError;
 use crate::extract::{Need, States};
 use crate::outcome::{Failure, Outcome};
 use crate::record::Claimed;
@@ -101,18 +101,23 @@ impl Call {
     ) -> Self {
         Self {
             record,
-            cancelled,
+            signals,
             surroundings,
         }
     }
 
-    /// The event, read from the payload.
+    /// The event, read from the payload by its type's `OutboxEvent::receive`.
+    ///
+    /// Free of a bound: the caller names the trait where it takes the function from it.
     ///
     /// # Errors
     ///
     /// When the payload doesn't fit the type.
-    pub fn event<E: OutboxEvent>(&self) -> Result<E, Failure> {
-        E::receive(&self.record.event_type, &self.record.payload).map_err(Failure::from)
+    pub fn event_by<E>(
+        &self,
+        receive: fn(&str, &str) -> Result<E, DecodeError>,
+    ) -> Result<E, Failure> {
+        receive(&self.record.event_type, &self.record.payload).map_err(Failure::from)
     }
 
     pub(crate) fn context(&self) -> Context {

@@ -62,15 +62,18 @@ impl Claims {
         let mut held = self.held();
         rows.map(|id| {
             let lost = CancellationToken::new();
-            held.insert(id, Held { token, deadline, settling: false, lost: lost.clone() });
+            held.insert(
+                id,
+                Held {
+                    token,
+                    deadline,
+                    settling: false,
+                    lost: lost.clone(),
+                },
+            );
             lost
         })
         .collect()
-    }
-
-    /// Whether this claim is still in hand.
-    pub(crate) fn holds(&self, id: Uuid, token: Uuid) -> bool {
-        self.held().get(&id).is_some_and(|held| held.token == token)
     }
 
     /// Marks those claims that are still in hand as being settled; the others come back as lost.
@@ -99,7 +102,11 @@ impl Claims {
     /// Gives claims up and tells their handlers.
     fn lose(&self, lost: impl Fn(&Uuid, &Held) -> bool) -> usize {
         // Cancelling wakes tasks; that needs no lock.
-        let gone: Vec<Held> = self.held().extract_if(|id, held| lost(id, held)).map(|(_, h)| h).collect();
+        let gone: Vec<Held> = self
+            .held()
+            .extract_if(|id, held| lost(id, held))
+            .map(|(_, h)| h)
+            .collect();
         for held in &gone {
             held.lost.cancel();
         }
@@ -117,7 +124,10 @@ impl Claims {
 
     /// Every claim in hand, with its token.
     pub(crate) fn all(&self) -> Vec<(Uuid, Uuid)> {
-        self.held().iter().map(|(id, held)| (*id, held.token)).collect()
+        self.held()
+            .iter()
+            .map(|(id, held)| (*id, held.token))
+            .collect()
     }
 
     fn renewed(&self, ids: &[Uuid], token_of: &HashMap<Uuid, Uuid>, deadline: Instant) {
@@ -156,7 +166,10 @@ pub(crate) async fn judge(
         Some((Some(_), _)) => Verdict::Lost,
         Some((None, _)) | None => Verdict::Nobodys,
     };
-    Ok(claims.iter().map(|(id, token)| (*id, verdict(id, token))).collect())
+    Ok(claims
+        .iter()
+        .map(|(id, token)| (*id, verdict(id, token)))
+        .collect())
 }
 
 /// Ends the heartbeat thread when dropped. It lives in a task of the tokio runtime that called
@@ -179,22 +192,26 @@ pub(crate) fn start_heart(
 ) -> std::io::Result<Heart> {
     let (alive, ended) = oneshot::channel();
     let pool = pool.clone();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    std::thread::Builder::new().name("outbox-heartbeat".to_owned()).spawn(move || {
-        runtime.block_on(async move {
-            // Below the interval, so that a renewal that hangs is over before the next is due.
-            let limit = lease.interval().mul_f64(0.9);
-            let sessions = Sessions::like(&pool, 1, limit, limit).limited_by_server();
-            drop(pool);
-            tokio::select! {
-                () = beat(&sessions, &claims, lease) => {}
-                _ = ended => {}
-            }
-            sessions.close(Duration::from_secs(1)).await;
-        });
-        // Not waited for: a name lookup on one of its threads may hang.
-        runtime.shutdown_background();
-    })?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    std::thread::Builder::new()
+        .name("outbox-heartbeat".to_owned())
+        .spawn(move || {
+            runtime.block_on(async move {
+                // Below the interval, so that a renewal that hangs is over before the next is due.
+                let limit = lease.interval().mul_f64(0.9);
+                let sessions = Sessions::like(&pool, 1, limit, limit).limited_by_server();
+                drop(pool);
+                tokio::select! {
+                    () = beat(&sessions, &claims, lease) => {}
+                    _ = ended => {}
+                }
+                sessions.close(Duration::from_secs(1)).await;
+            });
+            // Not waited for: a name lookup on one of its threads may hang.
+            runtime.shutdown_background();
+        })?;
     Ok(Heart { _alive: alive })
 }
 
@@ -204,9 +221,14 @@ async fn beat(sessions: &Sessions, claims: &Claims, lease: Lease) {
     let mut failures = 0;
     let mut next = Instant::now() + interval;
     loop {
-        let until = claims.earliest_deadline().map_or(next, |deadline| deadline.min(next));
+        let until = claims
+            .earliest_deadline()
+            .map_or(next, |deadline| deadline.min(next));
         sleep_until(until.into()).await;
-        report(claims.lose_expired(), "their leases ran out without a renewal");
+        report(
+            claims.lose_expired(),
+            "their leases ran out without a renewal",
+        );
         if Instant::now() < next {
             continue;
         }
@@ -216,7 +238,12 @@ async fn beat(sessions: &Sessions, claims: &Claims, lease: Lease) {
         // Leases run out also while a renewal hangs.
         let result = loop {
             let deadline = claims.earliest_deadline().unwrap_or(next);
-            match timeout(deadline.saturating_duration_since(Instant::now()), &mut renewal).await {
+            match timeout(
+                deadline.saturating_duration_since(Instant::now()),
+                &mut renewal,
+            )
+            .await
+            {
                 Ok(result) => break result,
                 Err(_) => {
                     if claims.lose_expired() == 0 {
@@ -236,7 +263,10 @@ async fn beat(sessions: &Sessions, claims: &Claims, lease: Lease) {
                 let _ = outage.failed(&error);
                 failures += 1;
                 if failures > lease.heartbeat_failure_tolerance {
-                    report(claims.lose(|_, _| true), "too many renewals failed in a row");
+                    report(
+                        claims.lose(|_, _| true),
+                        "too many renewals failed in a row",
+                    );
                 }
             }
         }
@@ -258,9 +288,13 @@ async fn renew(sessions: &Sessions, claims: &Claims, duration: Duration) -> sqlx
     let (ids, tokens): (Vec<Uuid>, Vec<Uuid>) = all.iter().copied().unzip();
     let ms = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
     let deadline = Instant::now() + duration;
-    let rows = sessions.fetch(sqlx::query(HEARTBEAT).bind(&ids).bind(&tokens).bind(ms)).await?;
-    let renewed: Vec<Uuid> =
-        rows.iter().map(|row| row.try_get("id")).collect::<sqlx::Result<_>>()?;
+    let rows = sessions
+        .fetch(sqlx::query(HEARTBEAT).bind(&ids).bind(&tokens).bind(ms))
+        .await?;
+    let renewed: Vec<Uuid> = rows
+        .iter()
+        .map(|row| row.try_get("id"))
+        .collect::<sqlx::Result<_>>()?;
     let mut missing: HashMap<Uuid, Uuid> = all.into_iter().collect();
     claims.renewed(&renewed, &missing, deadline);
     for id in &renewed {
@@ -275,7 +309,9 @@ async fn renew(sessions: &Sessions, claims: &Claims, duration: Duration) -> sqlx
     let lost = claims.lose(|id, held| {
         !held.settling
             && tokens.get(id) == Some(&held.token)
-            && verdicts.get(id).is_some_and(|verdict| *verdict != Verdict::Ours)
+            && verdicts
+                .get(id)
+                .is_some_and(|verdict| *verdict != Verdict::Ours)
     });
     report(lost, "another runtime has them, or their leases expired");
     Ok(())

@@ -71,5 +71,8 @@ async fn apply(pool: &PgPool) -> Result<(), MigrateError> {
     }
     let mut migrator: Migrator = sqlx::migrate!("./migrations");
     migrator.dangerous_set_table_name(LEDGER);
-    migrator.run_direct(None, &mut *connection, false).await.map_err(MigrateError::Migration)
+    migrator
+        .run_direct(None, &mut *connection, false)
+        .await
+        .map_err(MigrateError::Migration)
 }

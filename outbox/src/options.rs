@@ -139,7 +139,12 @@ impl Options {
     /// Every option that is out of its range.
     pub(crate) fn faults(&self) -> Vec<InvalidOption> {
         let mut faults = Faults(Vec::new());
-        faults.range("poll_interval", Ms(self.poll_interval), Ms(MS), Ms(MAX_DURATION));
+        faults.range(
+            "poll_interval",
+            Ms(self.poll_interval),
+            Ms(MS),
+            Ms(MAX_DURATION),
+        );
         faults.range("batch_size", self.batch_size, 1, 10_000);
         faults.range("concurrency", self.concurrency, 1, 10_000);
         if let Some(max_retries) = self.retry.max_retries {
@@ -176,7 +181,11 @@ struct Faults(Vec<InvalidOption>);
 
 impl Faults {
     fn push(&mut self, option: &'static str, value: impl Display, expected: String) {
-        self.0.push(InvalidOption { option, value: value.to_string(), expected });
+        self.0.push(InvalidOption {
+            option,
+            value: value.to_string(),
+            expected,
+        });
     }
 
     fn range<T: PartialOrd + Display>(&mut self, option: &'static str, value: T, min: T, max: T) {
@@ -189,10 +198,19 @@ impl Faults {
 
     fn policy(&mut self, policy: Policy) {
         let (initial, max) = (Ms(policy.initial_delay), Ms(policy.max_delay));
-        self.range("retry.initial_delay", initial, Ms(Duration::ZERO), Ms(MAX_DURATION));
+        self.range(
+            "retry.initial_delay",
+            initial,
+            Ms(Duration::ZERO),
+            Ms(MAX_DURATION),
+        );
         self.range("retry.max_delay", max, Ms(Duration::ZERO), Ms(MAX_DURATION));
         if policy.backoff == Backoff::Exponential && initial > max {
-            self.push("retry.initial_delay", initial, format!("at most `retry.max_delay`, {max}"));
+            self.push(
+                "retry.initial_delay",
+                initial,
+                format!("at most `retry.max_delay`, {max}"),
+            );
         }
     }
 
@@ -200,9 +218,18 @@ impl Faults {
         let duration = lease.duration;
         let interval = lease.interval();
         let shortest = Duration::from_millis(10);
-        self.range("lease.duration", Ms(duration), Ms(shortest), Ms(MAX_DURATION));
+        self.range(
+            "lease.duration",
+            Ms(duration),
+            Ms(shortest),
+            Ms(MAX_DURATION),
+        );
         if interval.is_zero() {
-            self.push("lease.heartbeat_interval", Ms(interval), "positive".to_owned());
+            self.push(
+                "lease.heartbeat_interval",
+                Ms(interval),
+                "positive".to_owned(),
+            );
         }
         if interval >= duration / 2 {
             self.push(
@@ -278,10 +305,21 @@ mod tests {
             "expected `max_recoveries` to be at least 1, got -1",
             "expected `lease.heartbeat_interval` to be less than half of `lease.duration`, 150000 ms, got 150000 ms",
         ] {
-            assert!(faults.iter().any(|fault| fault == expected), "{expected}\n{faults:#?}");
+            assert!(
+                faults.iter().any(|fault| fault == expected),
+                "{expected}\n{faults:#?}"
+            );
         }
-        assert!(faults.iter().any(|fault| fault.contains("`shutdown_timeout` to be at most")));
-        assert!(faults.iter().any(|fault| fault.contains("`retry.initial_delay` to be at most")));
+        assert!(
+            faults
+                .iter()
+                .any(|fault| fault.contains("`shutdown_timeout` to be at most"))
+        );
+        assert!(
+            faults
+                .iter()
+                .any(|fault| fault.contains("`retry.initial_delay` to be at most"))
+        );
     }
 
     #[test]

@@ -47,6 +47,8 @@ impl IntoOutcome for () {
     }
 }
 
+// What doesn't convert is reported as the result that it is, not by way of `Failure`.
+#[diagnostic::do_not_recommend]
 impl<E: Into<Failure>> IntoOutcome for Result<(), E> {
     fn into_outcome(self) -> Outcome {
         match self {

@@ -13,18 +13,27 @@ pub(crate) struct Position {
 
 impl Position {
     /// After everything that the table can hold.
-    pub(crate) const END: Self = Self { at: far(253_402_300_799), id: Uuid::max() };
+    pub(crate) const END: Self = Self {
+        at: far(253_402_300_799),
+        id: Uuid::max(),
+    };
 
     /// Everything due at `now` was seen.
     pub(crate) fn seen_all(now: DateTime<Utc>) -> Self {
-        Self { at: now, id: Uuid::max() }
+        Self {
+            at: now,
+            id: Uuid::max(),
+        }
     }
 }
 
 impl Default for Position {
     /// Before everything that the table can hold.
     fn default() -> Self {
-        Self { at: far(-62_135_596_800), id: Uuid::nil() }
+        Self {
+            at: far(-62_135_596_800),
+            id: Uuid::nil(),
+        }
     }
 }
 
@@ -41,7 +50,10 @@ mod tests {
 
     #[test]
     fn the_ends_are_those_of_the_table() {
-        assert_eq!(Position::default().at.to_rfc3339(), "0001-01-01T00:00:00+00:00");
+        assert_eq!(
+            Position::default().at.to_rfc3339(),
+            "0001-01-01T00:00:00+00:00"
+        );
         assert_eq!(Position::END.at.to_rfc3339(), "9999-12-31T23:59:59+00:00");
     }
 }

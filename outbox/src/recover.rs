@@ -85,8 +85,10 @@ impl Recovery {
         } else {
             self.resume.keys().map(String::as_str).collect()
         };
-        let after: Vec<Position> =
-            names.iter().map(|name| self.resume.get(*name).copied().unwrap_or_default()).collect();
+        let after: Vec<Position> = names
+            .iter()
+            .map(|name| self.resume.get(*name).copied().unwrap_or_default())
+            .collect();
         let until: Vec<Position> = names
             .iter()
             .map(|name| until.get(*name).copied().unwrap_or(Position::END))
@@ -109,7 +111,10 @@ impl Recovery {
             failed = row.try_get("failed")?;
             let count: Option<i64> = row.try_get("n")?;
             if count.is_some_and(|count| count >= i64::from(CHUNK)) {
-                let position = Position { at: row.try_get("last_at")?, id: row.try_get("last_id")? };
+                let position = Position {
+                    at: row.try_get("last_at")?,
+                    id: row.try_get("last_id")?,
+                };
                 resume.insert(row.try_get("name")?, position);
             }
         }

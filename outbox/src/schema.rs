@@ -7,14 +7,47 @@ use crate::session::Sessions;
 const SCHEMA: &str = include_str!("sql/schema.sql");
 
 const EVENTS: &[&str] = &[
-    "id", "event_id", "event_type", "handler", "payload", "headers", "status", "retry_count",
-    "max_retries", "next_attempt_at", "claim_token", "lease_expires_at", "claimed_by",
-    "recovery_count", "last_error", "created_at", "occurred_at", "updated_at", "processed_at",
-    "failed_at", "tenant_id", "aggregate_type", "aggregate_id", "partition_key", "correlation_id",
-    "causation_id", "idempotency_key", "ordering_key",
+    "id",
+    "event_id",
+    "event_type",
+    "handler",
+    "payload",
+    "headers",
+    "status",
+    "retry_count",
+    "max_retries",
+    "next_attempt_at",
+    "claim_token",
+    "lease_expires_at",
+    "claimed_by",
+    "recovery_count",
+    "last_error",
+    "created_at",
+    "occurred_at",
+    "updated_at",
+    "processed_at",
+    "failed_at",
+    "tenant_id",
+    "aggregate_type",
+    "aggregate_id",
+    "partition_key",
+    "correlation_id",
+    "causation_id",
+    "idempotency_key",
+    "ordering_key",
 ];
-const HANDLERS: &[&str] = &["handler", "patterns", "max_retries", "aliases", "last_seen_at"];
-const INDEXES: &[&str] = &["outbox_events_pkey", "outbox_events_due", "outbox_events_unbound_due"];
+const HANDLERS: &[&str] = &[
+    "handler",
+    "patterns",
+    "max_retries",
+    "aliases",
+    "last_seen_at",
+];
+const INDEXES: &[&str] = &[
+    "outbox_events_pkey",
+    "outbox_events_due",
+    "outbox_events_unbound_due",
+];
 
 /// The oldest server that the statements run on.
 const OLDEST_SERVER: i32 = 130_000;

@@ -51,7 +51,12 @@ impl Sessions {
             .test_before_acquire(false)
             .acquire_timeout(connect_timeout)
             .connect_lazy_with(pool.connect_options().as_ref().clone());
-        Self { pool, limit, limited_by_server: false, explicit: Arc::new(AtomicBool::new(false)) }
+        Self {
+            pool,
+            limit,
+            limited_by_server: false,
+            explicit: Arc::new(AtomicBool::new(false)),
+        }
     }
 
     /// The server, too, ends what takes longer than the limit.
@@ -62,7 +67,8 @@ impl Sessions {
 
     /// Takes note of the server's default isolation level.
     pub(crate) fn default_isolation(&self, level: &str) {
-        self.explicit.store(level != READ_COMMITTED, Ordering::Relaxed);
+        self.explicit
+            .store(level != READ_COMMITTED, Ordering::Relaxed);
     }
 
     /// The pool behind it, for a listener.
@@ -98,7 +104,9 @@ impl Sessions {
         if !self.limited_by_server && !self.explicit.load(Ordering::Relaxed) {
             return statement.fetch_all(&mut **connection).await;
         }
-        let mut tx = connection.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await?;
+        let mut tx = connection
+            .begin_with("BEGIN ISOLATION LEVEL READ COMMITTED")
+            .await?;
         if self.limited_by_server {
             sqlx::query("SELECT set_config('statement_timeout', $1, true)")
                 .bind(self.limit.as_millis().max(1).to_string())
@@ -118,7 +126,10 @@ impl Sessions {
 
 /// SQLSTATE 40001: the level is not READ COMMITTED after all.
 fn serialization_failure(error: &sqlx::Error) -> bool {
-    error.as_database_error().and_then(|error| error.code()).is_some_and(|code| code == "40001")
+    error
+        .as_database_error()
+        .and_then(|error| error.code())
+        .is_some_and(|code| code == "40001")
 }
 
 /// Whether the data of a statement was refused, so that the same statement will be refused again:
@@ -127,5 +138,9 @@ pub(crate) fn refuses_data(error: &sqlx::Error) -> bool {
     error
         .as_database_error()
         .and_then(|error| error.code())
-        .is_some_and(|code| ["22", "23", "P0"].iter().any(|class| code.starts_with(class)))
+        .is_some_and(|code| {
+            ["22", "23", "P0"]
+                .iter()
+                .any(|class| code.starts_with(class))
+        })
 }

@@ -85,7 +85,8 @@ impl Settlements {
 
     fn take(&self) -> Vec<Settlement> {
         let mut waiting = self.waiting();
-        let rest = waiting.split_off(waiting.len().min(BATCH));
+        let count = waiting.len().min(BATCH);
+        let rest = waiting.split_off(count);
         std::mem::replace(&mut *waiting, rest)
     }
 
@@ -153,7 +154,10 @@ impl<L: Load> Settler<L> {
     async fn linger(&self) {
         let until = tokio::time::Instant::now() + LINGER;
         while self.load.busy() && self.settlements.count() < BATCH && !self.stopped.is_cancelled() {
-            if tokio::time::timeout_at(until, self.settlements.came.notified()).await.is_err() {
+            if tokio::time::timeout_at(until, self.settlements.came.notified())
+                .await
+                .is_err()
+            {
                 return;
             }
         }
@@ -178,7 +182,10 @@ impl<L: Load> Settler<L> {
             }
         };
         self.claims.let_go(
-            batch.iter().filter(|s| written.contains_key(&s.id)).map(|s| (s.id, s.token)),
+            batch
+                .iter()
+                .filter(|s| written.contains_key(&s.id))
+                .map(|s| (s.id, s.token)),
         );
         let mut missing = Vec::new();
         for settlement in batch {
@@ -194,10 +201,14 @@ impl<L: Load> Settler<L> {
         let ids: Vec<Uuid> = batch.iter().map(|s| s.id).collect();
         let tokens: Vec<Uuid> = batch.iter().map(|s| s.token).collect();
         let delivered: Vec<bool> = batch.iter().map(|s| s.failure.is_none()).collect();
-        let errors: Vec<Option<&str>> =
-            batch.iter().map(|s| s.failure.as_ref().map(|f| f.error.as_str())).collect();
-        let delays: Vec<i64> =
-            batch.iter().map(|s| s.failure.as_ref().map_or(0, |f| f.delay_ms)).collect();
+        let errors: Vec<Option<&str>> = batch
+            .iter()
+            .map(|s| s.failure.as_ref().map(|f| f.error.as_str()))
+            .collect();
+        let delays: Vec<i64> = batch
+            .iter()
+            .map(|s| s.failure.as_ref().map_or(0, |f| f.delay_ms))
+            .collect();
         let statement = sqlx::query(SETTLE)
             .bind(&ids)
             .bind(&tokens)
@@ -222,10 +233,7 @@ impl<L: Load> Settler<L> {
     }
 
     /// What to make of results whose rows the statement did not touch.
-    async fn judge(
-        &self,
-        missing: Vec<Settlement>,
-    ) -> Result<(), (sqlx::Error, Vec<Settlement>)> {
+    async fn judge(&self, missing: Vec<Settlement>) -> Result<(), (sqlx::Error, Vec<Settlement>)> {
         if missing.is_empty() {
             return Ok(());
         }
@@ -278,7 +286,9 @@ impl<L: Load> Settler<L> {
 
     /// Reports a failed attempt, and when the poller is to look for the next.
     fn note_failure(&self, settlement: &Settlement, row: &Written) {
-        let Some(failed) = &settlement.failure else { return };
+        let Some(failed) = &settlement.failure else {
+            return;
+        };
         if row.status == Status::Pending {
             let delay = Duration::from_millis(u64::try_from(failed.delay_ms).unwrap_or(0));
             if delay < SOON {
@@ -333,4 +343,3 @@ fn chunks(batch: Vec<Settlement>, size: usize) -> Vec<Vec<Settlement>> {
     }
     chunks
 }
-

@@ -36,7 +36,9 @@ pub enum ShutdownError {
     },
     /// The tokio runtime that the outbox was started in is gone, and the outbox with it. Claims end
     /// with their leases.
-    #[error("the tokio runtime that the outbox was started in has ended; claims end with their leases")]
+    #[error(
+        "the tokio runtime that the outbox was started in has ended; claims end with their leases"
+    )]
     RuntimeGone,
 }
 
@@ -98,7 +100,9 @@ impl Keeper {
         if timeout_at(last, &mut self.poller).await.is_err() {
             self.poller.abort();
         }
-        let result = self.release(deadline.max(Instant::now() + RELEASE_FOR)).await;
+        let result = self
+            .release(deadline.max(Instant::now() + RELEASE_FOR))
+            .await;
         for other in &self.others {
             other.abort();
         }
@@ -137,20 +141,34 @@ impl Keeper {
 
     async fn release_once(&self, held: &[(Uuid, Uuid)]) -> sqlx::Result<()> {
         let (ids, tokens): (Vec<Uuid>, Vec<Uuid>) = held.iter().copied().unzip();
-        let statement = sqlx::query(RELEASE).bind(&ids).bind(&tokens).bind(&self.channel);
+        let statement = sqlx::query(RELEASE)
+            .bind(&ids)
+            .bind(&tokens)
+            .bind(&self.channel);
         let rows = self.sessions.fetch(statement).await?;
-        let released: Vec<Uuid> =
-            rows.iter().map(|row| row.try_get(0)).collect::<sqlx::Result<_>>()?;
-        let left: Vec<(Uuid, Uuid)> =
-            held.iter().copied().filter(|(id, _)| !released.contains(id)).collect();
-        self.claims.let_go(held.iter().copied().filter(|(id, _)| released.contains(id)));
+        let released: Vec<Uuid> = rows
+            .iter()
+            .map(|row| row.try_get(0))
+            .collect::<sqlx::Result<_>>()?;
+        let left: Vec<(Uuid, Uuid)> = held
+            .iter()
+            .copied()
+            .filter(|(id, _)| !released.contains(id))
+            .collect();
+        self.claims
+            .let_go(held.iter().copied().filter(|(id, _)| released.contains(id)));
         if left.is_empty() {
             return Ok(());
         }
         // Locked rows are tried again; what is no longer ours needs no release.
         let verdicts = judge(&self.sessions, &left).await?;
-        let gone = |id: &Uuid| verdicts.get(id).is_some_and(|verdict| *verdict != Verdict::Ours);
-        self.claims.let_go(left.iter().copied().filter(|(id, _)| gone(id)));
+        let gone = |id: &Uuid| {
+            verdicts
+                .get(id)
+                .is_some_and(|verdict| *verdict != Verdict::Ours)
+        };
+        self.claims
+            .let_go(left.iter().copied().filter(|(id, _)| gone(id)));
         Ok(())
     }
 }

@@ -14,7 +14,8 @@ use tokio_util::sync::CancellationToken;
 use crate::channel::{ChannelError, check_channel};
 use crate::claim::{Means, Poller};
 use crate::dispatch::{Dispatcher, Floor, Handler};
-use crate::emit::{Emitter, Entered, enter};
+use crate::emit::Emitter;
+use crate::emit::default::{Entered, enter};
 use crate::extract::States;
 use crate::handler::{HandlerSpec, Place, Surroundings};
 use crate::lease::{Claims, start_heart};
@@ -46,7 +47,9 @@ pub enum StartError {
     #[error("the outbox can't start:{}", list(.0))]
     Refused(Vec<StartProblem>),
     /// The database gave no answer within `connect_timeout`, or refused the connection.
-    #[error("the outbox can't start: the database can't be reached; is it running, and is the pool's URL right?")]
+    #[error(
+        "the outbox can't start: the database can't be reached; is it running, and is the pool's URL right?"
+    )]
     Unreachable(#[source] sqlx::Error),
     /// The database refused a statement.
     #[error("the outbox can't start: its subscriptions could not be written")]
@@ -88,10 +91,14 @@ pub enum StartProblem {
     #[error("expected `channel` to be a channel name: {0}")]
     Channel(ChannelError),
     /// `state` was called twice with one type.
-    #[error("`state` was given two values of the type `{0}`; wrap one of them in a type of its own")]
+    #[error(
+        "`state` was given two values of the type `{0}`; wrap one of them in a type of its own"
+    )]
     TwoStates(&'static str),
     /// A handler takes a `State<T>` that `start` was not given.
-    #[error("handler `{handler}` ({place}) needs `State<{type_name}>`; add `.state(…)` with a value of that type to `outbox::start(pool)`")]
+    #[error(
+        "handler `{handler}` ({place}) needs `State<{type_name}>`; add `.state(…)` with a value of that type to `outbox::start(pool)`"
+    )]
     MissingState {
         /// The handler.
         handler: &'static str,
@@ -101,7 +108,9 @@ pub enum StartProblem {
         type_name: &'static str,
     },
     /// Two handlers have one name, or one has another's name as its alias.
-    #[error("two handlers are named `{name}`: {first} and {second}; give one of them another `name = \"…\"` or drop the alias")]
+    #[error(
+        "two handlers are named `{name}`: {first} and {second}; give one of them another `name = \"…\"` or drop the alias"
+    )]
     DuplicateName {
         /// The name.
         name: &'static str,
@@ -121,7 +130,9 @@ pub enum StartProblem {
         linked: String,
     },
     /// No handler is linked.
-    #[error("no handler is linked: annotate a function with `#[outbox::handler]`; if there are some in a crate that the binary never mentions, the linker has dropped them: write `use that_crate as _;` in the binary")]
+    #[error(
+        "no handler is linked: annotate a function with `#[outbox::handler]`; if there are some in a crate that the binary never mentions, the linker has dropped them: write `use that_crate as _;` in the binary"
+    )]
     NoHandler,
     /// `only` and `except` leave no handler.
     #[error("`only` and `except` leave no handler to run")]
@@ -147,7 +158,9 @@ pub enum StartProblem {
     #[error("the server is PostgreSQL {}; the outbox needs 13 or newer", .0 / 10_000)]
     ServerTooOld(i32),
     /// The pool's connections and the runtime's see different tables.
-    #[error("the pool's connections see another table `outbox_events` than new connections do: set the `search_path` in the connect options or in `after_connect`, so that it is the same on all")]
+    #[error(
+        "the pool's connections see another table `outbox_events` than new connections do: set the `search_path` in the connect options or in `after_connect`, so that it is the same on all"
+    )]
     OtherTable,
     /// A running outbox of this process has set another default.
     #[error("{0}")]
@@ -155,7 +168,10 @@ pub enum StartProblem {
 }
 
 fn list(problems: &[StartProblem]) -> String {
-    problems.iter().map(|problem| format!("\n- {problem}")).collect()
+    problems
+        .iter()
+        .map(|problem| format!("\n- {problem}"))
+        .collect()
 }
 
 /// Starts the outbox on `pool`: a builder that is awaited.
@@ -296,7 +312,9 @@ impl Start {
 
     /// Runs these handlers and no others.
     pub fn only<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
-        self.only.get_or_insert_default().extend(names.into_iter().map(Into::into));
+        self.only
+            .get_or_insert_default()
+            .extend(names.into_iter().map(Into::into));
         self
     }
 
@@ -338,7 +356,9 @@ impl Start {
                 return Err(StartError::Refused(problems));
             }
         };
-        subscribe(&sessions, &handlers).await.map_err(StartError::Database)?;
+        subscribe(&sessions, &handlers)
+            .await
+            .map_err(StartError::Database)?;
         self.spawn(handlers, sessions, entered)
     }
 
@@ -347,7 +367,11 @@ impl Start {
         if let Err(fault) = check_channel(&self.options.channel) {
             problems.push(StartProblem::Channel(fault));
         }
-        problems.extend(self.two_states.iter().map(|name| StartProblem::TwoStates(name)));
+        problems.extend(
+            self.two_states
+                .iter()
+                .map(|name| StartProblem::TwoStates(name)),
+        );
     }
 
     /// The handlers to run, in name order.
@@ -434,7 +458,11 @@ impl Start {
                 Ok(found) => return Ok(found),
                 Err(error) => error,
             };
-            let wait = if passes(&error) { Some(outage.failed(&error)) } else { None };
+            let wait = if passes(&error) {
+                Some(outage.failed(&error))
+            } else {
+                None
+            };
             match wait {
                 Some(wait) if Instant::now() + wait < deadline => tokio::time::sleep(wait).await,
                 _ => return Err(error),
@@ -451,11 +479,16 @@ impl Start {
         }
         if !found.missing.is_empty() {
             let (missing, search_path) = (found.missing, found.search_path);
-            problems.push(StartProblem::Schema { missing, search_path });
+            problems.push(StartProblem::Schema {
+                missing,
+                search_path,
+            });
             return;
         }
         if !found.row_secured.is_empty() {
-            problems.push(StartProblem::RowSecurity { tables: found.row_secured });
+            problems.push(StartProblem::RowSecurity {
+                tables: found.row_secured,
+            });
         }
         // Only if one is idle: a caller may hold the pool's last one.
         if let Some(mut connection) = self.pool.try_acquire() {
@@ -476,10 +509,15 @@ impl Start {
         sessions: Sessions,
         entered: Entered,
     ) -> Result<Outbox, StartError> {
-        let Self { pool, options, states, .. } = self;
+        let Self {
+            pool,
+            options,
+            states,
+            ..
+        } = self;
         let claims = Arc::new(Claims::default());
-        let heart = start_heart(&pool, Arc::clone(&claims), options.lease)
-            .map_err(StartError::Thread)?;
+        let heart =
+            start_heart(&pool, Arc::clone(&claims), options.lease).map_err(StartError::Thread)?;
         let wake = Arc::new(Wake::default());
         let settlements = Arc::new(Settlements::default());
         let paused = Arc::new(AtomicBool::new(false));
@@ -489,7 +527,10 @@ impl Start {
         let policy = options.retry.policy;
         let handlers: Vec<Handler> = specs
             .iter()
-            .map(|spec| Handler { spec, policy: spec.policy().complete(policy) })
+            .map(|spec| Handler {
+                spec,
+                policy: spec.policy().complete(policy),
+            })
             .collect();
         let names: Vec<(Arc<str>, usize)> = specs
             .iter()
@@ -512,8 +553,12 @@ impl Start {
         let listener = options.listen.then(|| {
             let timeout = options.connect_timeout.max(Duration::from_millis(1));
             let own = Sessions::like(&pool, 1, timeout, STATEMENT_LIMIT);
-            let listening =
-                listen(own, options.channel.clone(), Arc::clone(&wake), stopping.clone());
+            let listening = listen(
+                own,
+                options.channel.clone(),
+                Arc::clone(&wake),
+                stopping.clone(),
+            );
             tokio::spawn(listening)
         });
         let dispatcher = Arc::new(Dispatcher {
@@ -564,7 +609,10 @@ impl Start {
         };
         let poller = tokio::spawn(Poller::new(means, recovery, names, unbound).run());
         let settler = tokio::spawn(settler.run());
-        let house = keep_house(sessions.clone(), specs.iter().map(|spec| spec.name).collect());
+        let house = keep_house(
+            sessions.clone(),
+            specs.iter().map(|spec| spec.name).collect(),
+        );
         let mut others = vec![tokio::spawn(house)];
         others.extend(listener);
 
@@ -584,7 +632,11 @@ impl Start {
         };
         tokio::spawn(keeper.keep(stop.clone(), result, entered));
         tracing::info!(
-            handlers = specs.iter().map(|spec| spec.name).collect::<Vec<_>>().join(", "),
+            handlers = specs
+                .iter()
+                .map(|spec| spec.name)
+                .collect::<Vec<_>>()
+                .join(", "),
             "outbox: started",
         );
         let emitter = Emitter::of_runtime(options.retry.max_retries, options.channel);
@@ -618,8 +670,9 @@ fn duplicates(linked: &[&'static HandlerSpec], problems: &mut Vec<StartProblem>)
     let mut reported = BTreeSet::new();
     // All names first, so that an alias is the one that is reported as the second.
     let names = linked.iter().map(|spec| (spec.name, spec.place));
-    let aliases =
-        linked.iter().flat_map(|spec| spec.aliases.iter().map(|alias| (*alias, spec.place)));
+    let aliases = linked
+        .iter()
+        .flat_map(|spec| spec.aliases.iter().map(|alias| (*alias, spec.place)));
     for (name, place) in names.chain(aliases) {
         match taken.iter().find(|(other, _)| *other == name) {
             Some((_, first)) => {
@@ -653,7 +706,9 @@ async fn subscribe(sessions: &Sessions, specs: &[&'static HandlerSpec]) -> sqlx:
     let names: Vec<&str> = specs.iter().map(|spec| spec.name).collect();
     let limits: Vec<Option<i32>> = specs.iter().map(|spec| spec.max_retries).collect();
     let pairs = |of: fn(&HandlerSpec) -> &'static [&'static str]| {
-        let pairs = specs.iter().flat_map(|spec| of(spec).iter().map(|text| (spec.name, *text)));
+        let pairs = specs
+            .iter()
+            .flat_map(|spec| of(spec).iter().map(|text| (spec.name, *text)));
         pairs.unzip::<_, _, Vec<&str>, Vec<&str>>()
     };
     let (pattern_of, patterns) = pairs(|spec| spec.patterns);
@@ -672,5 +727,10 @@ async fn subscribe(sessions: &Sessions, specs: &[&'static HandlerSpec]) -> sqlx:
 fn worker() -> String {
     let host = gethostname::gethostname();
     let run = uuid::Uuid::now_v7().simple().to_string();
-    format!("{}:{}:{}", host.to_string_lossy(), std::process::id(), &run[20..])
+    format!(
+        "{}:{}:{}",
+        host.to_string_lossy(),
+        std::process::id(),
+        &run[20..]
+    )
 }

@@ -1,7 +1,7 @@
 //! What wakes the poller: a notification, a due time, a freed slot.
 
-use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use sqlx::postgres::PgListener;
@@ -43,7 +43,10 @@ impl Wake {
 
     /// The earliest due time that was told since the last time this was asked.
     pub(crate) fn take_due(&self) -> Option<Instant> {
-        self.due.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.due
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
     }
 
     /// Something else changed that the poller should look at: a freed slot, a due time, a pause.

@@ -1,1 +1,1 @@
-//! Scaffold.
+//! What the macros accept and refuse: see `tests/`.

@@ -61,8 +61,11 @@ async fn main() -> anyhow::Result<()> {
     let mut tx = pool.begin().await?;
     let (order_id, event_id) = place_order(&mut tx, "Nobody", 1).await?;
     tx.rollback().await?;
-    let rows = watch::rows_of(&pool, event_id).await?.len();
-    say!("order {order_id} rolled back: {rows} rows of its event");
+    let rows = outbox_examples::rows_of(&pool, &[event_id]).await?;
+    say!(
+        "order {order_id} rolled back: {} rows of its event",
+        rows.len()
+    );
 
     // Returns when nothing waits for a first or another attempt.
     watch.until(outbox.drained()).await?;

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use outbox::sqlx::PgPool;
-use outbox::{Admin, Context, EventId, OutboxRecord, Status};
+use outbox::{Context, EventId, OutboxRecord, Status};
 
 /// When the example first said something.
 pub(crate) static BEGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -84,18 +84,9 @@ impl Watch {
 
     /// The rows as they are now.
     pub(crate) async fn rows(&self) -> anyhow::Result<Vec<OutboxRecord>> {
-        let mut rows = Vec::new();
-        for event in self.orders.keys() {
-            rows.extend(rows_of(&self.pool, *event).await?);
-        }
-        rows.sort_by_key(|row| row.id);
-        Ok(rows)
+        let events: Vec<EventId> = self.orders.keys().copied().collect();
+        Ok(outbox_examples::rows_of(&self.pool, &events).await?)
     }
-}
-
-/// The rows of an event, one per handler.
-pub(crate) async fn rows_of(pool: &PgPool, event: EventId) -> anyhow::Result<Vec<OutboxRecord>> {
-    Ok(Admin::operator(pool.clone()).records(event).await?)
 }
 
 /// What a row says of its last attempt.

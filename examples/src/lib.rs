@@ -3,7 +3,8 @@
 use std::fmt::Display;
 
 use anyhow::Context;
-use outbox::OutboxRecord;
+use outbox::sqlx::{self, PgPool};
+use outbox::{EventId, OutboxRecord};
 use outbox_tests::Server;
 
 /// A database to run an example in, for as long as this value lives.
@@ -35,6 +36,17 @@ impl Database {
     pub fn url(&self) -> &str {
         &self.url
     }
+}
+
+/// The rows of some events, one per event and handler, in the order of their emission.
+///
+/// # Errors
+///
+/// When the database can't be read.
+pub async fn rows_of(pool: &PgPool, events: &[EventId]) -> sqlx::Result<Vec<OutboxRecord>> {
+    let mut rows = outbox_tests::rows(pool).await?;
+    rows.retain(|row| events.contains(&row.event_id));
+    Ok(rows)
 }
 
 /// Rows of `outbox_events` as lines of text: the columns that tell a record's story.

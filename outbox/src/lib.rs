@@ -1,4 +1,4 @@
-//! A transactional outbox for Rust and PostgreSQL, by annotation.
+#![doc = include_str!("../README.md")]
 
 mod admin;
 mod call;

@@ -29,16 +29,25 @@ use crate::record::Claimed;
 pub struct Context {
     record: Arc<Claimed>,
     headers: Arc<BTreeMap<String, String>>,
-    cancelled: CancellationToken,
+    signals: Signals,
+}
+
+/// Why a handler should stop.
+#[derive(Debug, Clone)]
+pub(crate) struct Signals {
+    /// The runtime shuts down.
+    pub(crate) stopping: CancellationToken,
+    /// The claim was lost.
+    pub(crate) lost: CancellationToken,
 }
 
 impl Context {
-    pub(crate) fn new(record: Arc<Claimed>, cancelled: CancellationToken) -> Self {
+    pub(crate) fn new(record: Arc<Claimed>, signals: Signals) -> Self {
         let headers = Arc::new(record.headers());
         Self {
             record,
             headers,
-            cancelled,
+            signals,
         }
     }
 
@@ -134,6 +143,9 @@ impl Context {
     ///
     /// Cancel safe: the signal, once given, stays.
     pub async fn cancelled(&self) {
-        self.cancelled.cancelled().await;
+        tokio::select! {
+            () = self.signals.lost.cancelled() => {}
+            () = self.signals.stopping.cancelled() => {}
+        }
     }
 }

@@ -100,7 +100,7 @@ impl Database {
 
     /// All rows of `outbox_events`, whole, in the order of their ids.
     pub async fn rows(&self) -> Vec<OutboxRecord> {
-        rows(&self.pool).await
+        rows(&self.pool).await.expect("the rows can be read")
     }
 
     /// Makes the server log every statement of this database, from connections opened after this.
@@ -157,10 +157,7 @@ async fn create_template(server: &Server) {
     )
     .await;
     let pool = pool(&server.url(TEMPLATE), PgPoolOptions::new());
-    sqlx::raw_sql(include_str!("../../migrations/0001_outbox.sql"))
-        .execute(&pool)
-        .await
-        .expect("the migrations run");
+    outbox::migrate(&pool).await.expect("the migrations run");
     pool.close().await;
 }
 

@@ -4,7 +4,11 @@ use outbox::OutboxRecord;
 use sqlx::{PgExecutor, query_as};
 
 /// All rows of `outbox_events`, whole, in the order of their ids.
-pub async fn rows(executor: impl PgExecutor<'_>) -> Vec<OutboxRecord> {
+///
+/// # Errors
+///
+/// When the table can't be read, which a test that stops the server expects.
+pub async fn rows(executor: impl PgExecutor<'_>) -> sqlx::Result<Vec<OutboxRecord>> {
     query_as(
         "SELECT id, event_id, event_type, handler, payload::text, headers::text, status,
                 retry_count, max_retries, next_attempt_at, claim_token, lease_expires_at,
@@ -15,5 +19,4 @@ pub async fn rows(executor: impl PgExecutor<'_>) -> Vec<OutboxRecord> {
     )
     .fetch_all(executor)
     .await
-    .expect("the rows can be read")
 }

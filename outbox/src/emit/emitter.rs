@@ -69,6 +69,11 @@ impl Emitter {
         }))
     }
 
+    /// The emitter of one runtime.
+    pub(crate) fn of_runtime(max_retries: Option<i32>, channel: String) -> Self {
+        Self::of_runtimes(max_retries, vec![channel])
+    }
+
     pub(super) fn settings(&self) -> &Settings {
         &self.0
     }

@@ -50,7 +50,7 @@ async fn comes_back_on_its_port_with_its_data() {
     assert_ne!(server.postmaster_pid(), pid);
     assert_eq!(database.url(), url);
     let mut connection = database.connect().await;
-    assert_eq!(outbox_tests::rows(&mut connection).await.len(), 1);
+    assert_eq!(outbox_tests::rows(&mut connection).await.unwrap().len(), 1);
 
     let directory = server.directory().to_owned();
     drop(server);

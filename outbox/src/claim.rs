@@ -1,0 +1,410 @@
+//! The poller: wakes, claims what is due for as many slots as are free, hands it to dispatch.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::dispatch::{Delivery, Dispatcher, Room};
+use crate::lanes::{Came, Lanes};
+use crate::lease::Claims;
+use crate::outage::Outage;
+use crate::position::Position;
+use crate::record::Claimed;
+use crate::recover::Recovery;
+use crate::session::Sessions;
+use crate::settle::Settlements;
+use crate::wake::Wake;
+
+const CLAIM: &str = include_str!("sql/claim.sql");
+const BIND: &str = include_str!("sql/bind.sql");
+
+/// Where a claimed row's columns begin in each statement's answer.
+const CLAIM_COLUMNS: usize = 3;
+const BIND_COLUMNS: usize = 6;
+
+/// A look from the beginning is never older than this.
+const OLDEST_LOOK: Duration = Duration::from_secs(1);
+
+/// Looks from the beginning are at least so far apart, and take at most a tenth of the time.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
+
+/// What a poller needs to know and to reach.
+#[derive(Debug)]
+pub(crate) struct Means {
+    pub(crate) sessions: Sessions,
+    pub(crate) dispatcher: Arc<Dispatcher>,
+    pub(crate) claims: Arc<Claims>,
+    pub(crate) settlements: Arc<Settlements>,
+    pub(crate) wake: Arc<Wake>,
+    pub(crate) paused: Arc<AtomicBool>,
+    pub(crate) stopping: CancellationToken,
+    pub(crate) poll_interval: Duration,
+    pub(crate) batch_size: usize,
+    pub(crate) lease: Duration,
+    pub(crate) worker: String,
+    pub(crate) channel: String,
+    /// For records that are bound here and have no limit from elsewhere.
+    pub(crate) max_retries: Option<i32>,
+}
+
+/// The claim loop of a runtime.
+#[derive(Debug)]
+pub(crate) struct Poller {
+    means: Means,
+    recovery: Recovery,
+    /// One for each name that records of this runtime's handlers stand under.
+    lanes: Lanes,
+    /// Which of the runtime's handlers serves each of them.
+    handlers: Vec<usize>,
+    /// One for each event type of which rows may be unbound.
+    unbound: Lanes,
+    /// The types' own limits.
+    limits: Vec<Option<i32>>,
+    /// Unbound rows were seen, or may be there.
+    unbound_due: bool,
+    looked: Option<Instant>,
+    look_took: Duration,
+    /// The last claim found less than it had room for.
+    came_short: bool,
+    /// A ring came that only a look from the beginning answers for certain.
+    look_owed: bool,
+    /// When to claim without being woken.
+    due: Instant,
+}
+
+impl Poller {
+    /// `names`: what each handler's records may stand under, its former names included.
+    /// `unbound`: the event types of the handlers with the types' own limits.
+    pub(crate) fn new(
+        means: Means,
+        recovery: Recovery,
+        names: Vec<(Arc<str>, usize)>,
+        unbound: Vec<(&'static str, Option<i32>)>,
+    ) -> Self {
+        let (names, handlers): (Vec<_>, Vec<_>) = names.into_iter().unzip();
+        let (types, limits): (Vec<_>, Vec<_>) = unbound.into_iter().unzip();
+        Self {
+            means,
+            recovery,
+            lanes: Lanes::new(names),
+            handlers,
+            unbound_due: !types.is_empty(),
+            unbound: Lanes::new(types.into_iter().map(Arc::from)),
+            limits,
+            looked: None,
+            look_took: Duration::ZERO,
+            came_short: false,
+            look_owed: true,
+            due: Instant::now(),
+        }
+    }
+
+    /// Polls until shutdown begins. A statement under way is always waited for: a claim whose reply
+    /// nobody reads still happens on the server.
+    pub(crate) async fn run(mut self) {
+        let mut outage = Outage::none("claiming");
+        while !self.means.stopping.is_cancelled() {
+            let wait = match self.cycle().await {
+                Ok(wait) => {
+                    outage.over();
+                    wait
+                }
+                Err(error) => {
+                    // Rings are kept; nothing but the wait ends the wait.
+                    let wait = outage.failed(&error);
+                    self.look_owed = true;
+                    tokio::select! {
+                        () = tokio::time::sleep(wait) => {}
+                        () = self.means.stopping.cancelled() => {}
+                    }
+                    Duration::ZERO
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.means.stopping.cancelled() => {}
+                () = self.means.wake.heard() => {}
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    /// One pass: claims what there is room for, recovers what is due. How long to sleep after it
+    /// unless something wakes.
+    async fn cycle(&mut self) -> sqlx::Result<Duration> {
+        let paused = self.means.paused.load(Ordering::Acquire);
+        if self.means.wake.take_ring() {
+            self.look_owed = true;
+            // New rows mostly lie behind the position: they don't wait for a look.
+            self.lanes.wake_all();
+        }
+        if let Some(due) = self.means.wake.take_due() {
+            self.due = self.due.min(due);
+        }
+        if self.recovery.due() && self.recover(paused).await? {
+            self.look_owed = true;
+        }
+        if paused {
+            // The backlog is looked at anew when it is over.
+            self.look_owed = true;
+            return Ok(self.recovery.longest());
+        }
+        if self.means.settlements.count() > 2 * self.means.batch_size {
+            // Results come faster than they can be stored: more claims would only wait with them.
+            return Ok(Duration::from_millis(10));
+        }
+        let look = self.look_is_due();
+        if !look && !self.hungry() && Instant::now() < self.due {
+            return Ok(self.nap());
+        }
+        let Some(mut room) = self.means.dispatcher.room() else {
+            // A freed slot nudges.
+            return Ok(self.recovery.longest());
+        };
+        if look || Instant::now() >= self.due {
+            self.lanes.wake_all();
+        }
+        let bound = if self.unbound_due {
+            self.bind(&mut room, look).await?
+        } else {
+            None
+        };
+        let asked = self.claim(&room, look).await?;
+        match bound {
+            // Rows that were passed over are bound by runtimes that run their handlers: no haste.
+            Some(Came::Short) => self.unbound_due = false,
+            Some(Came::Full) => self.unbound_due = true,
+            None if !asked => return Ok(self.recovery.longest()),
+            None => {}
+        }
+        Ok(self.nap())
+    }
+
+    fn hungry(&self) -> bool {
+        self.unbound_due || self.lanes.hungry()
+    }
+
+    /// How long nothing needs to be done.
+    fn nap(&self) -> Duration {
+        if self.hungry() {
+            return Duration::ZERO;
+        }
+        let now = Instant::now();
+        let mut due = self.due;
+        if self.look_owed
+            && let Some(looked) = self.looked
+        {
+            due = due.min(looked + self.between_looks());
+        }
+        due.saturating_duration_since(now)
+            .min(self.recovery.longest())
+    }
+
+    fn between_looks(&self) -> Duration {
+        BETWEEN_LOOKS.max(self.look_took * 10)
+    }
+
+    /// Whether this claim looks from the beginning: for what was committed late, released,
+    /// recovered or retried by hand behind the position.
+    fn look_is_due(&self) -> bool {
+        let Some(looked) = self.looked else {
+            return true;
+        };
+        let since = looked.elapsed();
+        let timed = self.hungry() || Instant::now() >= self.due;
+        (since >= self.between_looks() && (self.look_owed || (self.came_short && timed)))
+            || (since >= OLDEST_LOOK && timed)
+    }
+
+    async fn recover(&mut self, paused: bool) -> sqlx::Result<bool> {
+        // Rows in flight lie before the positions, which mean nothing before the first look and
+        // stand still in a pause: then everything due is looked at.
+        let until = if paused || self.looked.is_none() {
+            HashMap::new()
+        } else {
+            self.lanes.positions()
+        };
+        self.recovery.run(&self.means.sessions, &until).await
+    }
+
+    /// Claims for the handlers' lanes. `false`: there was no slot for any that may have due rows.
+    async fn claim(&mut self, room: &Room, look: bool) -> sqlx::Result<bool> {
+        let handlers = &self.handlers;
+        let ahead = |lane: usize| room.ahead.get(handlers[lane]).copied().unwrap_or(0);
+        let mut ask = self
+            .lanes
+            .share(room.free, ahead, self.means.batch_size, look);
+        if ask.is_empty() {
+            return Ok(false);
+        }
+        let token = Uuid::now_v7();
+        let statement = sqlx::query(CLAIM)
+            .bind(ask.names())
+            .bind(&ask.slots)
+            .bind(&ask.at)
+            .bind(&ask.ids)
+            .bind(token)
+            .bind(ms(self.means.lease))
+            .bind(&self.means.worker)
+            .bind(room.suspect)
+            .bind(self.unbound.names());
+        let started = Instant::now();
+        let rows = self.means.sessions.fetch(statement).await?;
+        if look {
+            self.note_look(started);
+        }
+
+        let Some(first) = rows.first() else {
+            return Ok(true);
+        };
+        let now: DateTime<Utc> = first.try_get(0)?;
+        self.unbound_due = first.try_get(1)?;
+        let next_due_ms: Option<f64> = first.try_get(2)?;
+        let mut claimed = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let Some(id) = row.try_get::<Option<Uuid>, _>(CLAIM_COLUMNS)? else {
+                continue;
+            };
+            let Some(lane) = self.lanes.find(row.try_get(CLAIM_COLUMNS + 1)?) else {
+                continue;
+            };
+            let at = Position {
+                at: row.try_get(CLAIM_COLUMNS + 2)?,
+                id,
+            };
+            ask.picked(lane, at);
+            // A suspect that was passed over has no event.
+            if row.try_get::<Option<Uuid>, _>(CLAIM_COLUMNS + 3)?.is_some() {
+                claimed.push((at, lane, self.read(row, CLAIM_COLUMNS, lane)?));
+            }
+        }
+        self.came_short = self.lanes.note(&ask, now) == Came::Short;
+        let until = next_due_ms.map_or(self.means.poll_interval, |ms| {
+            Duration::from_secs_f64((ms / 1000.0).clamp(0.0, 1e6)).min(self.means.poll_interval)
+        });
+        self.due = Instant::now() + until;
+        self.hand_over(claimed, token, started);
+        Ok(true)
+    }
+
+    /// Claims unbound rows and binds them, with half of the room, so that neither arm starves the
+    /// other. `None`: there was no slot.
+    async fn bind(&mut self, room: &mut Room, look: bool) -> sqlx::Result<Option<Came>> {
+        let slots = room.free.div_ceil(2).min(self.means.batch_size);
+        self.unbound.wake_all();
+        let mut ask = self.unbound.share(slots, |_| 0, slots, look);
+        if ask.is_empty() {
+            return Ok(None);
+        }
+        let token = Uuid::now_v7();
+        let limits: Vec<Option<i32>> = ask.lanes.iter().map(|lane| self.limits[*lane]).collect();
+        let statement = sqlx::query(BIND)
+            .bind(ask.names())
+            .bind(&ask.slots)
+            .bind(&ask.at)
+            .bind(&ask.ids)
+            .bind(limits)
+            .bind(token)
+            .bind(ms(self.means.lease))
+            .bind(&self.means.worker)
+            .bind(self.lanes.names())
+            .bind(self.means.max_retries)
+            .bind(&self.means.channel);
+        let started = Instant::now();
+        let rows = self.means.sessions.fetch(statement).await?;
+
+        let Some(first) = rows.first() else {
+            return Ok(Some(Came::Short));
+        };
+        let now: DateTime<Utc> = first.try_get(0)?;
+        let siblings: i64 = first.try_get(2)?;
+        let mut claimed = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let Some(event_type) = row.try_get::<Option<&str>, _>(3)? else {
+                continue;
+            };
+            let at = Position {
+                at: row.try_get(4)?,
+                id: row.try_get(5)?,
+            };
+            if let Some(lane) = self.unbound.find(event_type) {
+                ask.picked(lane, at);
+            }
+            if row.try_get::<Option<Uuid>, _>(BIND_COLUMNS)?.is_some()
+                && let Some(lane) = self.lanes.find(row.try_get(BIND_COLUMNS + 1)?)
+            {
+                claimed.push((at, lane, self.read(row, BIND_COLUMNS, lane)?));
+            }
+        }
+        if siblings > 0 {
+            self.lanes.wake_all();
+        }
+        room.free = room.free.saturating_sub(claimed.len());
+        self.hand_over(claimed, token, started);
+        Ok(Some(self.unbound.note(&ask, now)))
+    }
+
+    fn note_look(&mut self, started: Instant) {
+        self.looked = Some(Instant::now());
+        self.look_took = started.elapsed();
+        self.look_owed = false;
+    }
+
+    /// Takes claimed records in hand and gives them to dispatch, the longest due first.
+    fn hand_over(
+        &self,
+        mut claimed: Vec<(Position, usize, Claimed)>,
+        token: Uuid,
+        started: Instant,
+    ) {
+        if claimed.is_empty() {
+            return;
+        }
+        claimed.sort_by_key(|(at, ..)| *at);
+        let deadline = started + self.means.lease;
+        let ids = claimed.iter().map(|(_, _, record)| Uuid::from(record.id));
+        let lost = self.means.claims.hold(ids, token, deadline);
+        let deliveries = claimed
+            .into_iter()
+            .zip(lost)
+            .map(|((_, lane, record), lost)| Delivery {
+                record: Arc::new(record),
+                token,
+                handler: self.handlers[lane],
+                lost,
+            })
+            .collect();
+        // What shutdown refuses stays in hand and is released by it.
+        self.means.dispatcher.push(deliveries);
+    }
+
+    fn read(&self, row: &PgRow, base: usize, lane: usize) -> sqlx::Result<Claimed> {
+        Ok(Claimed {
+            id: row.try_get(base)?,
+            handler: Arc::clone(self.lanes.name(lane)),
+            event_id: row.try_get(base + 3)?,
+            event_type: row.try_get(base + 4)?,
+            payload: row.try_get(base + 5)?,
+            headers: row.try_get(base + 6)?,
+            retry_count: row.try_get(base + 7)?,
+            max_retries: row.try_get(base + 8)?,
+            recovery_count: row.try_get(base + 9)?,
+            created_at: row.try_get(base + 10)?,
+            occurred_at: row.try_get(base + 11)?,
+            tenant_id: row.try_get(base + 12)?,
+            correlation_id: row.try_get(base + 13)?,
+            causation_id: row.try_get(base + 14)?,
+        })
+    }
+}
+
+fn ms(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}

@@ -12,7 +12,7 @@ use crate::faults::Faults;
 use crate::paths::Paths;
 use crate::wording::{did_you_mean, one_of};
 
-/// The most attempts, and the most milliseconds: what PostgreSQL's `integer` holds.
+/// The most attempts, and the most milliseconds: what an `integer` column holds.
 const MAX_INT: u32 = i32::MAX as u32;
 
 /// An argument that a macro takes.

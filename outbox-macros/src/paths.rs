@@ -1,7 +1,7 @@
 //! The paths that generated code names: all of them begin at the runtime crate.
 
-use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote};
 
 /// The way to the runtime crate: `::outbox`, or what `crate = "…"` says.
 #[derive(Clone)]
@@ -11,8 +11,9 @@ pub(crate) struct Paths {
 
 impl Default for Paths {
     fn default() -> Self {
-        let base = quote_spanned!(Span::mixed_site()=> ::outbox);
-        Self { base }
+        Self {
+            base: quote!(::outbox),
+        }
     }
 }
 
@@ -30,13 +31,19 @@ impl Paths {
         quote!(#base::__private)
     }
 
-    /// The serde that the runtime crate uses, as `#[serde(crate = "…")]` wants it.
-    pub(crate) fn serde(&self) -> String {
-        let path: String = self
-            .private()
-            .into_iter()
-            .map(|token| token.to_string())
-            .collect();
-        format!("{path}::serde")
+    /// An `Option` of `value`.
+    pub(crate) fn option(&self, value: Option<impl ToTokens>) -> TokenStream {
+        let private = self.private();
+        value.map_or_else(
+            || quote!(#private::Option::None),
+            |value| quote!(#private::Option::Some(#value)),
+        )
+    }
+
+    /// The path of `name` in that module as text, as serde's attributes want it.
+    pub(crate) fn text(&self, name: &str) -> String {
+        let tokens = self.private().into_iter();
+        let module: String = tokens.map(|token| token.to_string()).collect();
+        format!("{module}::{name}")
     }
 }

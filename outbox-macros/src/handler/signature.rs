@@ -79,9 +79,8 @@ fn other_kind(item: &TokenStream) -> Option<(TokenTree, String)> {
         "use",
         "macro_rules",
     ];
-    let mut tokens = item.clone().into_iter();
     let mut constant = None;
-    while let Some(token) = tokens.next() {
+    for token in item.clone() {
         let TokenTree::Ident(ident) = &token else {
             continue;
         };

@@ -31,11 +31,10 @@ pub(crate) fn registration(settings: &Settings, function: &Function) -> TokenStr
 /// The event's type and the `event` argument agree.
 fn event_checks(settings: &Settings, function: &Function, private: &TokenStream) -> TokenStream {
     let event_type = event_type(&function.event, private);
-    match &settings.event {
-        Some(given) => {
-            quote_spanned! {at(given)=> #private::check_event_type(#event_type, #given); }
-        }
-        None => quote_spanned! {at(&function.event)=> #private::check_event_named(#event_type); },
+    if let Some(given) = &settings.event {
+        quote_spanned!(at(given)=> #private::check_event_type(#event_type, #given);)
+    } else {
+        quote_spanned!(at(&function.event)=> #private::check_event_named(#event_type);)
     }
 }
 
@@ -53,20 +52,16 @@ fn spec(settings: &Settings, function: &Function, private: &TokenStream) -> Toke
         .map_or_else(|| event_type(event, private), ToTokens::to_token_stream);
     let event_max_retries =
         quote_spanned!(at(event)=> <#event as #private::OutboxEvent>::MAX_RETRIES);
-    let max_retries = settings.max_retries.map(|attempts| {
-        // At most `i32::MAX`, so it is one.
-        Literal::u32_unsuffixed(attempts).into_token_stream()
-    });
-    let max_retries = option(max_retries, private);
-    let backoff = settings.backoff.map(|backoff| match backoff {
+    let paths = &settings.paths;
+    let integer = |value: Option<u32>| paths.option(value.map(Literal::u32_unsuffixed));
+    let max_retries = integer(settings.max_retries);
+    let initial_delay = integer(settings.initial_delay);
+    let max_delay = integer(settings.max_delay);
+    let timeout = integer(settings.timeout);
+    let backoff = paths.option(settings.backoff.map(|backoff| match backoff {
         Backoff::Fixed => quote!(#private::Backoff::Fixed),
         Backoff::Exponential => quote!(#private::Backoff::Exponential),
-    });
-    let backoff = option(backoff, private);
-    let ms = |ms: Option<u32>| option(ms.map(|ms| ms.to_token_stream()), private);
-    let initial_delay = ms(settings.initial_delay);
-    let max_delay = ms(settings.max_delay);
-    let timeout = ms(settings.timeout);
+    }));
     let needs = function
         .extracted
         .iter()
@@ -139,13 +134,6 @@ fn outcome(output: &ReturnType, private: &TokenStream) -> TokenStream {
             quote_spanned!(at(ty)=> <#ty as #private::IntoOutcome>::into_outcome(result))
         }
         output => quote_spanned!(at(output)=> #private::IntoOutcome::into_outcome(result)),
-    }
-}
-
-fn option(value: Option<TokenStream>, private: &TokenStream) -> TokenStream {
-    match value {
-        Some(value) => quote!(#private::Option::Some(#value)),
-        None => quote!(#private::Option::None),
     }
 }
 

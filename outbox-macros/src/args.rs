@@ -156,10 +156,10 @@ impl Argument {
             takes,
             example,
         } = self.known;
-        let found = &self.value;
+        let found = self.value.to_string().replace("- ", "-");
         let mend = mend.unwrap_or(example);
         faults.on(
-            found,
+            &self.value,
             format!("`{key}` takes {takes}, found `{found}`\nhelp: write `{key} = {mend}`"),
         );
     }

@@ -3,6 +3,7 @@
 
 pub use std::any::type_name;
 pub use std::boxed::Box;
+pub use std::convert::identity;
 pub use std::default::Default;
 pub use std::marker::{Send, Sync};
 pub use std::mem::drop;

@@ -8,17 +8,17 @@ use syn::{
     parse_quote,
 };
 
-use crate::paths::Paths;
+use crate::paths::{private, text};
 
 /// A type of the same shape with serde's own derive, which reads and writes `item` itself, and
 /// two wrappers that give what it generates to serde's traits.
 ///
 /// It copies the user's tokens, so that the compiler's complaints about them stand where they
 /// were written; what it would say a second time about their style is switched off.
-pub(crate) fn items(paths: &Paths, item: &DeriveInput) -> TokenStream {
-    let private = paths.private();
+pub(crate) fn items(item: &DeriveInput) -> TokenStream {
+    let private = private(Span::call_site());
     let ident = &item.ident;
-    let body = shadow_type(item, paths);
+    let body = shadow_type(item);
     // Not hygienic: serde mixes variables of its own with those at the places of the user's paths.
     let shadow = quote! {
         #[derive(#private::serde::Serialize, #private::serde::Deserialize)]
@@ -65,13 +65,13 @@ pub(crate) fn items(paths: &Paths, item: &DeriveInput) -> TokenStream {
 }
 
 /// `item` as the shadow: its fields and serde's attributes, no more.
-fn shadow_type(item: &DeriveInput, paths: &Paths) -> DeriveInput {
+fn shadow_type(item: &DeriveInput) -> DeriveInput {
     let name = &item.ident;
     let mut attrs = serde_attributes(&item.attrs, name);
     for attribute in &mut attrs {
-        default_of(name, paths, attribute);
+        default_of(name, attribute);
     }
-    attrs.push(link(name, paths, &attrs));
+    attrs.push(link(name, &attrs));
     attrs.extend(item.attrs.iter().filter(|a| is_packed(a)).cloned());
     let mut data = item.data.clone();
     match &mut data {
@@ -113,9 +113,9 @@ fn serde_attributes(attributes: &[Attribute], name: &Ident) -> Vec<Attribute> {
 
 /// `#[serde(crate, remote, rename)]`: which serde, which type, and that type's name where the
 /// user didn't give another. (serde would take the shadow's, and a `tag` on a struct sends it.)
-fn link(name: &Ident, paths: &Paths, attributes: &[Attribute]) -> Attribute {
+fn link(name: &Ident, attributes: &[Attribute]) -> Attribute {
     let own_name = name.unraw().to_string();
-    let serde = LitStr::new(&paths.text("serde"), Span::mixed_site());
+    let serde = LitStr::new(&text("serde"), Span::mixed_site());
     let remote = LitStr::new(&name.to_string(), name.span());
     let sides = ["serialize", "deserialize"]
         .into_iter()
@@ -131,7 +131,7 @@ fn link(name: &Ident, paths: &Paths, attributes: &[Attribute]) -> Attribute {
 
 /// `#[serde(default)]` on the type with the type's name in it: serde would ask for the shadow's
 /// `Default`.
-fn default_of(name: &Ident, paths: &Paths, attribute: &mut Attribute) {
+fn default_of(name: &Ident, attribute: &mut Attribute) {
     let Meta::List(list) = &mut attribute.meta else {
         return;
     };
@@ -139,7 +139,7 @@ fn default_of(name: &Ident, paths: &Paths, attribute: &mut Attribute) {
         .into_iter()
         .map(|meta| match &meta[..] {
             [TokenTree::Ident(key)] if key == "default" => {
-                let path = format!("<{name} as {}>::default", paths.text("Default"));
+                let path = format!("<{name} as {}>::default", text("Default"));
                 let path = LitStr::new(&path, key.span());
                 quote!(#key = #path)
             }

@@ -1,19 +1,21 @@
 //! The impl of an event.
 
 use proc_macro2::{Literal, Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::quote_spanned;
 use syn::DeriveInput;
 
 use super::attrs::{Serialization, Settings};
 use super::shadow;
+use crate::paths::{option, private};
 
 /// The impl, in a constant of its own, together with what it needs.
 pub(crate) fn event(settings: &Settings, item: &DeriveInput) -> TokenStream {
-    let private = settings.paths.private();
+    let import = settings.paths.import();
+    let private = private(Span::call_site());
     let ident = &item.ident;
     let event_type = &settings.event_type;
     let max_retries = settings.max_retries.map(Literal::u32_unsuffixed);
-    let max_retries = settings.paths.option(max_retries);
+    let max_retries = option(max_retries);
     let (helpers, encoded, decoded) = match settings.serialization {
         Serialization::Own => (
             TokenStream::new(),
@@ -21,7 +23,7 @@ pub(crate) fn event(settings: &Settings, item: &DeriveInput) -> TokenStream {
             quote_spanned!(Span::mixed_site()=> #private::decode::<Self>(json)),
         ),
         Serialization::Generated => (
-            shadow::items(&settings.paths, item),
+            shadow::items(item),
             quote_spanned!(Span::mixed_site()=> &__OutboxRef(self)),
             quote_spanned! {Span::mixed_site()=>
                 #private::Result::map(
@@ -34,6 +36,7 @@ pub(crate) fn event(settings: &Settings, item: &DeriveInput) -> TokenStream {
     quote_spanned! {Span::mixed_site()=>
         #[allow(deprecated)]
         const _: () = {
+            #import
             #helpers
 
             #[automatically_derived]

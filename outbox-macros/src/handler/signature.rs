@@ -100,7 +100,7 @@ fn other_kind(item: &TokenStream) -> Option<(TokenTree, String)> {
 fn check_qualifiers(signature: &Signature, faults: &mut Faults) {
     let name = &signature.ident;
     let mend = format!("help: write `async fn {name}(…)`");
-    if signature.asyncness.is_none() {
+    if signature.asyncness.is_none() && signature.constness.is_none() {
         faults.on(
             signature.fn_token,
             format!("`#[outbox::handler]` needs an `async fn`, found `fn`\n{mend}"),

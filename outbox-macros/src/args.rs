@@ -308,11 +308,14 @@ impl Argument {
             let key = self.known.key;
             let words: Vec<String> = choices.iter().map(|(c, _)| format!("{c:?}")).collect();
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            let near = did_you_mean(&format!("{word:?}"), &words);
+            let mut mend = did_you_mean(&format!("{word:?}"), &words);
+            if mend.is_empty() {
+                mend = format!("\nhelp: write `{key} = {}`", self.known.example);
+            }
             faults.on(
                 string,
                 format!(
-                    "unknown {key} `{word:?}`; expected {}{near}",
+                    "unknown {key} `{word:?}`; expected {}{mend}",
                     one_of(&words)
                 ),
             );

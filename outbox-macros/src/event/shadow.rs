@@ -4,8 +4,8 @@ use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt as _;
 use syn::{
-    Attribute, Data, DeriveInput, Field, Fields, Generics, LitStr, Meta, Type, Visibility,
-    parse_quote,
+    Attribute, Data, DeriveInput, Field, Fields, Generics, LitStr, Meta, MetaList, Type,
+    Visibility, parse_quote,
 };
 
 use crate::paths::{private, text};
@@ -14,7 +14,7 @@ use crate::paths::{private, text};
 /// two wrappers that give what it generates to serde's traits.
 ///
 /// It copies the user's tokens, so that the compiler's complaints about them stand where they
-/// were written; what it would say a second time about their style is switched off.
+/// were written, and are told once; and what the user allowed there is allowed here.
 pub(crate) fn items(item: &DeriveInput) -> TokenStream {
     let private = private(Span::call_site());
     let ident = &item.ident;
@@ -22,22 +22,15 @@ pub(crate) fn items(item: &DeriveInput) -> TokenStream {
     // Not hygienic: serde mixes variables of its own with those at the places of the user's paths.
     let shadow = quote! {
         #[derive(#private::serde::Serialize, #private::serde::Deserialize)]
-        #[allow(
-            warnings,
-            deprecated,
-            nonstandard_style,
-            rust_2018_idioms,
-            unreachable_pub,
-            unused_qualifications,
-            clippy::all,
-            clippy::pedantic,
-            clippy::nursery,
-            clippy::restriction
-        )]
+        // Lints that look at who can see a type would say something new of the copy.
+        #[allow(clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction)]
         #body
     };
     quote_spanned! {Span::mixed_site()=>
         #shadow
+
+        // For when serde's derive has reported an error: what it didn't write is found here.
+        use #private::Absent as _;
 
         struct __OutboxRef<'a>(&'a #ident);
 
@@ -47,6 +40,7 @@ pub(crate) fn items(item: &DeriveInput) -> TokenStream {
                 &self,
                 serializer: S,
             ) -> #private::Result<S::Ok, S::Error> {
+                __OutboxShadow::is_used();
                 __OutboxShadow::serialize(self.0, serializer)
             }
         }
@@ -67,7 +61,7 @@ pub(crate) fn items(item: &DeriveInput) -> TokenStream {
 /// `item` as the shadow: its fields and serde's attributes, no more.
 fn shadow_type(item: &DeriveInput) -> DeriveInput {
     let name = &item.ident;
-    let mut attrs = serde_attributes(&item.attrs, name);
+    let mut attrs = kept_attributes(&item.attrs, name);
     for attribute in &mut attrs {
         default_of(name, attribute);
     }
@@ -78,7 +72,7 @@ fn shadow_type(item: &DeriveInput) -> DeriveInput {
         Data::Struct(data) => shadow_fields(&mut data.fields, name),
         Data::Enum(data) => {
             for variant in &mut data.variants {
-                variant.attrs = serde_attributes(&variant.attrs, name);
+                variant.attrs = kept_attributes(&variant.attrs, name);
                 variant.discriminant = None;
                 shadow_fields(&mut variant.fields, name);
             }
@@ -98,17 +92,33 @@ fn shadow_type(item: &DeriveInput) -> DeriveInput {
 fn shadow_fields(fields: &mut Fields, name: &Ident) {
     for field in fields {
         let Field { attrs, vis, ty, .. } = field;
-        *attrs = serde_attributes(attrs, name);
+        *attrs = kept_attributes(attrs, name);
         *vis = Visibility::Inherited;
         *ty = Type::Verbatim(without_self(ty.to_token_stream(), name));
     }
 }
 
-fn serde_attributes(attributes: &[Attribute], name: &Ident) -> Vec<Attribute> {
-    attributes
+/// serde's attributes, and the lints that the user allowed.
+fn kept_attributes(attributes: &[Attribute], name: &Ident) -> Vec<Attribute> {
+    let kept = attributes
         .iter()
-        .filter_map(|attribute| serde_only(attribute, name))
-        .collect()
+        .filter_map(|attribute| match &attribute.meta {
+            Meta::List(list) if attribute.path().is_ident("serde") => {
+                let mut kept = attribute.clone();
+                kept.meta = Meta::List(serde_only(list, name));
+                Some(kept)
+            }
+            Meta::List(list) if is_one_of(attribute, &["allow", "expect"]) => {
+                let lints = &list.tokens;
+                Some(parse_quote!(#[allow(#lints)]))
+            }
+            _ => None,
+        });
+    kept.collect()
+}
+
+fn is_one_of(attribute: &Attribute, names: &[&str]) -> bool {
+    names.iter().any(|name| attribute.path().is_ident(name))
 }
 
 /// `#[serde(crate, remote, rename)]`: which serde, which type, and that type's name where the
@@ -132,9 +142,13 @@ fn link(name: &Ident, attributes: &[Attribute]) -> Attribute {
 /// `#[serde(default)]` on the type with the type's name in it: serde would ask for the shadow's
 /// `Default`.
 fn default_of(name: &Ident, attribute: &mut Attribute) {
+    let is_serde = attribute.path().is_ident("serde");
     let Meta::List(list) = &mut attribute.meta else {
         return;
     };
+    if !is_serde {
+        return;
+    }
     let metas = split(list.tokens.clone())
         .into_iter()
         .map(|meta| match &meta[..] {
@@ -166,24 +180,17 @@ fn is_renamed(attributes: &[Attribute], side: &str) -> bool {
     })
 }
 
-/// `attribute` if it is serde's, without the parts that [`link`] decides, and with `Self` in paths
-/// replaced by `name`.
-fn serde_only(attribute: &Attribute, name: &Ident) -> Option<Attribute> {
-    let Meta::List(list) = &attribute.meta else {
-        return None;
-    };
-    if !attribute.path().is_ident("serde") {
-        return None;
+/// A `serde(…)` without the parts that [`link`] decides, and with `Self` in paths replaced by
+/// `name`.
+fn serde_only(list: &MetaList, name: &Ident) -> MetaList {
+    let metas = split(list.tokens.clone())
+        .into_iter()
+        .filter(|meta| !matches!(meta.first(), Some(TokenTree::Ident(key)) if key == "crate"))
+        .map(|meta| path_without_self(meta, name));
+    MetaList {
+        tokens: quote!(#(#metas),*),
+        ..list.clone()
     }
-    let metas = split(list.tokens.clone()).into_iter();
-    let metas =
-        metas.filter(|meta| !matches!(meta.first(), Some(TokenTree::Ident(key)) if key == "crate"));
-    let metas = metas.map(|meta| path_without_self(meta, name));
-    let mut kept = attribute.clone();
-    if let Meta::List(list) = &mut kept.meta {
-        list.tokens = quote!(#(#metas),*);
-    }
-    Some(kept)
 }
 
 fn is_packed(attribute: &Attribute) -> bool {

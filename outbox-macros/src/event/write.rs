@@ -1,12 +1,13 @@
 //! The impl of an event.
 
 use proc_macro2::{Literal, Span, TokenStream};
-use quote::quote_spanned;
+use quote::{quote, quote_spanned};
 use syn::DeriveInput;
 
 use super::attrs::{Serialization, Settings};
 use super::shadow;
 use crate::paths::{option, private};
+use crate::wording::mentions;
 
 /// The impl, in a constant of its own, together with what it needs.
 pub(crate) fn event(settings: &Settings, item: &DeriveInput) -> TokenStream {
@@ -33,8 +34,10 @@ pub(crate) fn event(settings: &Settings, item: &DeriveInput) -> TokenStream {
             },
         ),
     };
+    // Only where it is needed: a crate may forbid to allow it.
+    let allow = mentions(item, "deprecated").then(|| quote!(#[allow(deprecated)]));
     quote_spanned! {Span::mixed_site()=>
-        #[allow(deprecated)]
+        #allow
         const _: () = {
             #import
             #helpers

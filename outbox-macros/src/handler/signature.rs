@@ -6,12 +6,15 @@ use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, FnArg, Meta, ReturnType, Safety, Signature, Token, Type, Visibility};
 
 use crate::faults::Faults;
+use crate::wording::mentions;
 
 /// A function that can be a handler.
 pub(crate) struct Function {
     pub(crate) ident: Ident,
     /// The attributes that say in which builds the function exists.
     pub(crate) cfgs: Vec<TokenStream>,
+    /// Whether the attributes speak of `deprecated`, be it the function or what it allows.
+    pub(crate) deprecated: bool,
     pub(crate) event: Type,
     /// The types of the parameters after the event.
     pub(crate) extracted: Vec<Type>,
@@ -57,6 +60,9 @@ pub(crate) fn read(item: TokenStream) -> syn::Result<Function> {
         Ok((event, extracted)) => faults.or(Function {
             ident: signature.ident,
             cfgs: attributes.iter().filter_map(cfg).collect(),
+            deprecated: attributes
+                .iter()
+                .any(|attribute| mentions(attribute, "deprecated")),
             event,
             extracted,
             output: signature.output,

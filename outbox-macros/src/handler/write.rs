@@ -17,11 +17,13 @@ pub(crate) fn registration(settings: &Settings, function: &Function) -> TokenStr
     let import = settings.paths.import();
     let private = private(Span::call_site());
     let cfgs = &function.cfgs;
+    // Only where it is needed: a crate may forbid to allow it.
+    let allow = function.deprecated.then(|| quote!(#[allow(deprecated)]));
     let check = check_event(settings, function);
     let spec = spec(settings, function);
     quote! {
         #(#cfgs)*
-        #[allow(deprecated)]
+        #allow
         const _: () = {
             #import
             #check
@@ -146,11 +148,13 @@ fn run(function: &Function) -> TokenStream {
 /// `result` as an outcome, on the return type's tokens. They aren't repeated: a type that isn't
 /// there would be reported twice.
 fn outcome(output: &ReturnType, result: &Ident) -> TokenStream {
-    let argument = match output {
-        ReturnType::Default => result.to_token_stream(),
-        ReturnType::Type(_, ty) => call_on(ty, "identity", result.to_token_stream()),
+    let (start, argument) = match output {
+        ReturnType::Default => (at(result.span()), result.to_token_stream()),
+        ReturnType::Type(_, ty) => (
+            ends(ty).0,
+            call_on(ty, "identity", result.to_token_stream()),
+        ),
     };
-    let (start, _) = ends(output);
     let private = private(start);
     quote_spanned!(start=> #private::IntoOutcome::into_outcome(#argument))
 }

@@ -54,6 +54,19 @@ async fn a_fixed_delay_has_no_maximum(_event: OrderCreated) {}
 #[outbox::handler(initial_delay = 5, max_delay = 5)]
 async fn equal_delays(_event: OrderCreated) {}
 
+/// What the help lines of refused arguments say.
+#[outbox::handler(
+    initial_delay = "1500ms",
+    max_delay = "24h",
+    timeout = "10s",
+    name = "send",
+    crate = "outbox"
+)]
+async fn mended(_event: OrderCreated) {}
+
+#[outbox::handler(initial_delay = "1m", max_delay = 60000)]
+async fn mended_delays(_event: OrderCreated) {}
+
 fn find(name: &str) -> &'static HandlerSpec {
     let mut specs = outbox::__private::inventory::iter::<HandlerSpec>.into_iter();
     specs.find(|spec| spec.name == name).expect("registered")
@@ -90,6 +103,9 @@ fn main() {
     let everything = find("everything");
     assert_eq!(everything.patterns, ["*"]);
     assert_eq!(everything.timeout_ms, Some(300_000));
+    assert_eq!(find("send").initial_delay_ms, Some(1_500));
+    assert_eq!(find("send").max_delay_ms, Some(86_400_000));
+    assert_eq!(find("mended_delays").initial_delay_ms, Some(60_000));
     let mut needs = Vec::new();
     (everything.needs)(&mut needs);
     assert_eq!(needs.len(), 2);

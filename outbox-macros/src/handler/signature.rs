@@ -1,8 +1,9 @@
 //! The function under `#[outbox::handler]`: all of it that the registration uses.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
-use quote::ToTokens;
+use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
 use syn::{Attribute, FnArg, Meta, ReturnType, Safety, Signature, Token, Type, Visibility};
 
 use crate::faults::Faults;
@@ -238,7 +239,7 @@ fn cfg(attribute: &Attribute) -> Option<TokenStream> {
     if !attribute.path().is_ident("cfg_attr") {
         return None;
     }
-    let parser = syn::punctuated::Punctuated::<Meta, Token![,]>::parse_terminated;
+    let parser = Punctuated::<Meta, Token![,]>::parse_terminated;
     let metas = list.parse_args_with(parser).ok()?;
     let predicate = metas.first()?;
     let cfgs = metas
@@ -246,5 +247,5 @@ fn cfg(attribute: &Attribute) -> Option<TokenStream> {
         .skip(1)
         .filter(|meta| meta.path().is_ident("cfg"));
     let cfgs: Vec<&Meta> = cfgs.collect();
-    (!cfgs.is_empty()).then(|| quote::quote!(#[cfg_attr(#predicate, #(#cfgs),*)]))
+    (!cfgs.is_empty()).then(|| quote!(#[cfg_attr(#predicate, #(#cfgs),*)]))
 }

@@ -43,12 +43,12 @@ impl Parse for Head {
 
 /// The function, or all that keeps it from being a handler.
 pub(crate) fn read(item: TokenStream) -> syn::Result<Function> {
-    if let Some((token, kind)) = other_kind(&item) {
+    if let Some(kind) = other_kind(&item) {
         let message = format!(
             "`#[outbox::handler]` goes on an `async fn`, found `{kind}`\n\
              help: write `async fn send_confirmation(event: OrderCreated)` below it"
         );
-        return Err(syn::Error::new_spanned(token, message));
+        return Err(syn::Error::new(kind.span(), message));
     }
     let Head {
         attributes,
@@ -72,36 +72,22 @@ pub(crate) fn read(item: TokenStream) -> syn::Result<Function> {
     }
 }
 
-/// The first token that shows the item to be no function, and what it is.
-fn other_kind(item: &TokenStream) -> Option<(TokenTree, String)> {
-    const KINDS: [&str; 10] = [
-        "struct",
-        "enum",
-        "union",
-        "trait",
-        "impl",
-        "mod",
-        "type",
-        "static",
-        "use",
-        "macro_rules",
-    ];
-    let mut constant = None;
+/// The first token that shows the item to be no function: the word that begins it otherwise.
+fn other_kind(item: &TokenStream) -> Option<Ident> {
+    let mut qualifier = None;
     for token in item.clone() {
-        let TokenTree::Ident(ident) = &token else {
+        let TokenTree::Ident(word) = token else {
             continue;
         };
-        let word = ident.to_string();
-        match word.as_str() {
+        match word.to_string().as_str() {
             "fn" => return None,
-            "const" => constant = Some(token),
-            "async" | "unsafe" | "extern" | "pub" | "safe" | "gen" | "crate" => {}
-            kind if KINDS.contains(&kind) => return Some((token, word)),
-            // A constant's name, or something new that the parser will name.
-            _ => return constant.map(|token| (token, "const".to_owned())),
+            "pub" => {}
+            "async" | "unsafe" | "extern" | "safe" | "gen" | "const" => qualifier = Some(word),
+            // `const NAME` begins with `const`, and a call of a macro with its name.
+            _ => return qualifier.or(Some(word)),
         }
     }
-    None
+    qualifier
 }
 
 fn check_qualifiers(signature: &Signature, faults: &mut Faults) {

@@ -66,6 +66,25 @@ async fn through_aliases(_: (Event)) -> Res<()> {
     Ok(())
 }
 
+#[outbox::handler]
+async fn hidden_error(
+    _: OrderCreated,
+) -> Result<(), impl std::error::Error + Send + Sync + 'static> {
+    Err::<(), _>(Fault::Full)
+}
+
+#[outbox::handler]
+async fn result_by_another_name(_: OrderCreated) -> outbox::__private::Result<(), &'static str> {
+    Ok(())
+}
+
+#[outbox::handler]
+async fn with_a_clause(_: OrderCreated)
+where
+    Line: Send,
+{
+}
+
 #[outbox::handler(event = "order.paid")]
 async fn raw(event: RawEvent) -> anyhow::Result<()> {
     let _: Vec<u8> = event.parse()?;
@@ -111,7 +130,7 @@ async fn main() {
     inner::call_it(order()).await;
     own_error(order(), State(Arc::new(vec![1]))).await.expect("listed");
     let names = outbox::__private::inventory::iter::<outbox::__private::HandlerSpec>;
-    assert_eq!(names.into_iter().count(), 13);
+    assert_eq!(names.into_iter().count(), 16);
 }
 
 fn order() -> OrderCreated {

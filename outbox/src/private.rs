@@ -14,13 +14,15 @@ pub use std::{file, line};
 pub use inventory;
 pub use serde;
 
+pub use crate::call::Call;
 pub use crate::decode::{DecodeError, decode, decode_as};
 pub use crate::encode::{EncodeError, encode};
 pub use crate::event::OutboxEvent;
-pub use crate::extract::{Extract, Need};
-pub use crate::handler::{Call, HandlerFuture, HandlerSpec, Place};
+pub use crate::extract::Extract;
+pub use crate::handler::{HandlerFuture, HandlerSpec, Place};
 pub use crate::outcome::{Failure, IntoOutcome, Outcome};
 pub use crate::retry::Backoff;
+pub use crate::states::Need;
 
 /// The event type of a type whose derive has reported an error already.
 const FAULTY: &str = "";

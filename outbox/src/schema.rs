@@ -55,7 +55,7 @@ const OLDEST_SERVER: i32 = 130_000;
 /// What the server says of itself and of the outbox's tables.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// Such as "table outbox_events", "column outbox_events.handler".
+    /// Such as `table outbox_events`, `column outbox_events.handler`.
     pub(crate) missing: Vec<String>,
     /// Which table `outbox_events` is, to compare with what other connections see.
     pub(crate) events: Option<i64>,

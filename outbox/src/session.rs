@@ -128,7 +128,7 @@ impl Sessions {
 fn serialization_failure(error: &sqlx::Error) -> bool {
     error
         .as_database_error()
-        .and_then(|error| error.code())
+        .and_then(sqlx::error::DatabaseError::code)
         .is_some_and(|code| code == "40001")
 }
 
@@ -137,7 +137,7 @@ fn serialization_failure(error: &sqlx::Error) -> bool {
 pub(crate) fn refuses_data(error: &sqlx::Error) -> bool {
     error
         .as_database_error()
-        .and_then(|error| error.code())
+        .and_then(sqlx::error::DatabaseError::code)
         .is_some_and(|code| {
             ["22", "23", "P0"]
                 .iter()

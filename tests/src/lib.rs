@@ -41,8 +41,3 @@ pub use crate::log::LogMark;
 pub use crate::rows::rows;
 pub use crate::server::Server;
 pub use crate::worker::Worker;
-
-// The README's example compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-mod readme {}

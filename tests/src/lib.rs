@@ -30,6 +30,7 @@ mod embedded;
 mod eventually;
 mod log;
 mod programs;
+mod records;
 mod rows;
 mod server;
 mod supervisor;

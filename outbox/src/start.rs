@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use sqlx::PgPool;
+use sqlx::{Connection, PgConnection, PgPool};
 use tokio::sync::{Notify, watch};
+use tokio::time::{sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::channel::{ChannelError, check_channel};
 use crate::claim::{Means, Poller};
 use crate::dispatch::{Dispatcher, Floor, Handler};
 use crate::emit::Emitter;
-use crate::emit::default::{Entered, enter};
+use crate::emit::default::{Entered, disagrees, enter};
 use crate::extract::States;
 use crate::handler::{HandlerSpec, Place, Surroundings};
 use crate::lease::{Claims, start_heart};
@@ -23,7 +24,7 @@ use crate::options::{InvalidOption, Lease, Options, policy_faults};
 use crate::outage::Outage;
 use crate::recover::Recovery;
 use crate::registry;
-use crate::retry::Retry;
+use crate::retry::{MAX_DURATION, Retry};
 use crate::runtime::{Inner, Outbox, keep_house};
 use crate::schema::{self, Found};
 use crate::session::Sessions;
@@ -162,9 +163,15 @@ pub enum StartProblem {
         "the pool's connections see another table `outbox_events` than new connections do: set the `search_path` in the connect options or in `after_connect`, so that it is the same on all"
     )]
     OtherTable,
+    /// The role may not do what the runtime does.
+    #[error("the role lacks the privileges {}: `GRANT SELECT, INSERT, UPDATE ON outbox_events, outbox_handlers TO …`", .0.join(", "))]
+    Privileges(Vec<String>),
     /// A running outbox of this process has set another default.
     #[error("{0}")]
     Conflict(String),
+    /// The database can't be reached either; alone, this is [`StartError::Unreachable`].
+    #[error("the database can't be reached: {}", crate::error_text::chain(.0))]
+    Unreachable(sqlx::Error),
 }
 
 fn list(problems: &[StartProblem]) -> String {
@@ -335,26 +342,32 @@ impl Start {
         let mut problems = Vec::new();
         self.check_options(&mut problems);
         let handlers = self.choose_handlers(&mut problems);
-        let entered = self.enter(&mut problems);
+        if let Err(conflict) = disagrees(self.options.retry.max_retries) {
+            problems.push(StartProblem::Conflict(conflict.to_string()));
+        }
 
-        let options = &self.options;
-        let timeout = options.connect_timeout.max(Duration::from_millis(1));
-        let sessions = Sessions::like(&self.pool, CONNECTIONS, timeout, STATEMENT_LIMIT);
+        let sessions = Sessions::like(
+            &self.pool,
+            CONNECTIONS,
+            self.options.connect_timeout,
+            STATEMENT_LIMIT,
+        );
         match self.look(&sessions).await {
             Ok(found) => {
                 sessions.default_isolation(&found.isolation);
                 self.check_schema(found, &mut problems).await;
             }
-            // What is wrong besides is worth knowing first: it needs no server to be mended.
             Err(error) if problems.is_empty() => return Err(StartError::Unreachable(error)),
-            Err(_) => {}
+            Err(error) => problems.push(StartProblem::Unreachable(error)),
         }
-        let entered = match entered {
-            Some(entered) if problems.is_empty() => entered,
-            _ => {
-                sessions.close(Duration::from_secs(1)).await;
-                return Err(StartError::Refused(problems));
-            }
+        let entered = if problems.is_empty() {
+            self.enter(&mut problems)
+        } else {
+            None
+        };
+        let Some(entered) = entered else {
+            sessions.close(Duration::from_secs(1)).await;
+            return Err(StartError::Refused(problems));
         };
         subscribe(&sessions, &handlers)
             .await
@@ -435,11 +448,9 @@ impl Start {
         chosen
     }
 
-    /// Makes this runtime's settings those of the process's default emitter.
+    /// Makes this runtime's settings those of the process's default emitter. Refused when another
+    /// runtime has come in with another limit while this one asked the server.
     fn enter(&self, problems: &mut Vec<StartProblem>) -> Option<Entered> {
-        if !problems.is_empty() {
-            return None;
-        }
         match enter(self.options.retry.max_retries, &self.options.channel) {
             Ok(entered) => Some(entered),
             Err(conflict) => {
@@ -449,25 +460,45 @@ impl Start {
         }
     }
 
-    /// Asks the server, again and again while it is only not ready yet.
+    /// Asks the server, again and again while it is only not ready yet, for `connect_timeout` in
+    /// all.
     async fn look(&self, sessions: &Sessions) -> sqlx::Result<Found> {
-        let deadline = Instant::now() + self.options.connect_timeout;
+        // An option that is out of its range is refused, but not before the server was asked.
+        let limit = self.options.connect_timeout.min(MAX_DURATION);
+        let deadline = Instant::now() + limit;
         let mut outage = Outage::none("connecting");
         loop {
-            let error = match schema::look(sessions).await {
-                Ok(found) => return Ok(found),
-                Err(error) => error,
+            let error = match timeout_at(deadline.into(), schema::look(sessions)).await {
+                Ok(Ok(found)) => return Ok(found),
+                Ok(Err(error)) => error,
+                Err(_) => sqlx::Error::Io(std::io::Error::new(
+                    std::io::ErrorKind::TimedOut,
+                    format!("the server gave no answer within {limit:?}"),
+                )),
             };
-            let wait = if passes(&error) {
-                Some(outage.failed(&error))
-            } else {
-                None
+            // A pool says only that it waited, not for what.
+            let error = match error {
+                sqlx::Error::PoolTimedOut | sqlx::Error::Io(_) => {
+                    self.reason().await.unwrap_or(error)
+                }
+                error => error,
             };
-            match wait {
-                Some(wait) if Instant::now() + wait < deadline => tokio::time::sleep(wait).await,
-                _ => return Err(error),
+            if !passes(&error) || Instant::now() >= deadline {
+                return Err(error);
             }
+            let wait = outage.failed(&error);
+            sleep_until((Instant::now() + wait).min(deadline).into()).await;
         }
+    }
+
+    /// Why no connection can be made, if the server says so at once.
+    async fn reason(&self) -> Option<sqlx::Error> {
+        let options = self.pool.connect_options();
+        let connect = PgConnection::connect_with(&options);
+        timeout(Duration::from_millis(200), connect)
+            .await
+            .ok()?
+            .err()
     }
 
     async fn check_schema(&self, found: Found, problems: &mut Vec<StartProblem>) {
@@ -484,6 +515,9 @@ impl Start {
                 search_path,
             });
             return;
+        }
+        if !found.forbidden.is_empty() {
+            problems.push(StartProblem::Privileges(found.forbidden));
         }
         if !found.row_secured.is_empty() {
             problems.push(StartProblem::RowSecurity {
@@ -551,8 +585,7 @@ impl Start {
         let plain_names: Vec<String> = names.iter().map(|(name, _)| name.to_string()).collect();
 
         let listener = options.listen.then(|| {
-            let timeout = options.connect_timeout.max(Duration::from_millis(1));
-            let own = Sessions::like(&pool, 1, timeout, STATEMENT_LIMIT);
+            let own = Sessions::like(&pool, 1, options.connect_timeout, STATEMENT_LIMIT);
             let listening = listen(
                 own,
                 options.channel.clone(),

@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use sqlx::PgPool;
 use tokio::sync::{Notify, watch};
@@ -148,8 +147,7 @@ fn spawn_listener(
     wake: Arc<Wake>,
     stopping: CancellationToken,
 ) -> JoinHandle<()> {
-    let timeout = options.connect_timeout.max(Duration::from_millis(1));
-    let own = Sessions::like(pool, 1, timeout, STATEMENT_LIMIT);
+    let own = Sessions::like(pool, 1, options.connect_timeout, STATEMENT_LIMIT);
     tokio::spawn(listen(own, options.channel.clone(), wake, stopping))
 }
 

@@ -1,5 +1,6 @@
 //! The poller: wakes, claims what is due for as many slots as are free, hands it to dispatch.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +24,7 @@ use crate::wake::Wake;
 
 const CLAIM: &str = include_str!("sql/claim.sql");
 const BIND: &str = include_str!("sql/bind.sql");
+const UNBOUND_TYPES: &str = include_str!("sql/unbound_types.sql");
 
 /// Where a claimed row's columns begin in each statement's answer.
 const CLAIM_COLUMNS: usize = 3;
@@ -48,7 +50,7 @@ struct Lane {
 /// The unbound records of one event type.
 #[derive(Debug)]
 struct Unbound {
-    event_type: &'static str,
+    event_type: Cow<'static, str>,
     max_retries: Option<i32>,
     position: Position,
 }
@@ -88,7 +90,14 @@ pub(crate) struct Poller {
     recovery: Recovery,
     lanes: Vec<Lane>,
     lane_of: HashMap<String, usize>,
+    /// First those that handlers name, then those that were met under their patterns.
     unbound: Vec<Unbound>,
+    /// How many of them handlers name.
+    named: usize,
+    /// The handlers' patterns that end in `*`.
+    patterns: Vec<&'static str>,
+    /// When types were last looked for, and how long that took.
+    types_looked: Option<(Instant, Duration)>,
     /// Unbound rows were seen, or may be there.
     unbound_due: bool,
     /// Which lane the odd slot goes to.
@@ -101,16 +110,20 @@ pub(crate) struct Poller {
     look_owed: bool,
     /// When to claim without being woken.
     due: Instant,
+    /// Claims that came when shutdown had begun.
+    refused: Vec<(Uuid, Uuid)>,
 }
 
 impl Poller {
     /// `names`: what each handler's records may stand under, its former names included.
-    /// `unbound`: the event types of the handlers with the types' own limits.
+    /// `unbound`: the event types of the handlers with the types' own limits. `patterns`: those of
+    /// their patterns that end in `*`.
     pub(crate) fn new(
         means: Means,
         recovery: Recovery,
         names: Vec<(Arc<str>, usize)>,
         unbound: Vec<(&'static str, Option<i32>)>,
+        patterns: Vec<&'static str>,
     ) -> Self {
         let lane_of = names
             .iter()
@@ -123,8 +136,9 @@ impl Poller {
             position: Position::default(),
             hungry: true,
         };
+        let named = unbound.len();
         let open = |(event_type, max_retries)| Unbound {
-            event_type,
+            event_type: Cow::Borrowed(event_type),
             max_retries,
             position: Position::default(),
         };
@@ -134,6 +148,9 @@ impl Poller {
             lanes: names.into_iter().map(lane).collect(),
             lane_of,
             unbound: unbound.into_iter().map(open).collect(),
+            named,
+            patterns,
+            types_looked: None,
             unbound_due: true,
             turn: 0,
             looked: None,
@@ -141,12 +158,15 @@ impl Poller {
             came_short: false,
             look_owed: true,
             due: Instant::now(),
+            refused: Vec::new(),
         }
     }
 
     /// Polls until shutdown begins. A statement under way is always waited for: a claim whose reply
     /// nobody reads still happens on the server.
-    pub(crate) async fn run(mut self) {
+    ///
+    /// Returns what was claimed when dispatch took nothing any more.
+    pub(crate) async fn run(mut self) -> Vec<(Uuid, Uuid)> {
         let mut outage = Outage::none("claiming");
         while !self.means.stopping.is_cancelled() {
             let wait = match self.cycle().await {
@@ -172,6 +192,7 @@ impl Poller {
                 () = tokio::time::sleep(wait) => {}
             }
         }
+        self.refused
     }
 
     /// One pass: claims what there is room for, recovers what is due. How long to sleep after it
@@ -208,6 +229,9 @@ impl Poller {
         };
         if look || Instant::now() >= self.due {
             self.lanes.iter_mut().for_each(|lane| lane.hungry = true);
+        }
+        if look {
+            self.meet_types().await?;
         }
         let bound = if self.unbound_due {
             self.bind(&mut room, look).await?
@@ -279,6 +303,39 @@ impl Poller {
         self.recovery.run(&self.means.sessions, &until).await
     }
 
+    /// Looks which types stand on unbound rows that a handler takes by a pattern: those that plain
+    /// SQL wrote, or a producer before the handler subscribed.
+    async fn meet_types(&mut self) -> sqlx::Result<()> {
+        let recently = |(at, took): (Instant, Duration)| at.elapsed() < took * 10;
+        if self.patterns.is_empty() || self.types_looked.is_some_and(recently) {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let statement = sqlx::query(UNBOUND_TYPES).bind(&self.patterns);
+        let rows = self.means.sessions.fetch(statement).await?;
+        self.types_looked = Some((Instant::now(), started.elapsed()));
+        let mut met = self.unbound.split_off(self.named);
+        for row in &rows {
+            let event_type: &str = row.try_get(0)?;
+            if self.unbound.iter().any(|u| u.event_type == event_type) {
+                continue;
+            }
+            let known = met.iter().position(|met| met.event_type == event_type);
+            self.unbound.push(match known {
+                Some(known) => met.swap_remove(known),
+                None => {
+                    self.unbound_due = true;
+                    Unbound {
+                        event_type: Cow::Owned(event_type.to_owned()),
+                        max_retries: None,
+                        position: Position::default(),
+                    }
+                }
+            });
+        }
+        Ok(())
+    }
+
     /// Claims for the handlers' lanes.
     /// `false`: there was no slot for any that may have due rows.
     async fn claim(&mut self, room: &Room, look: bool) -> sqlx::Result<bool> {
@@ -314,7 +371,7 @@ impl Poller {
         let types: Vec<&str> = self
             .unbound
             .iter()
-            .map(|unbound| unbound.event_type)
+            .map(|unbound| &*unbound.event_type)
             .collect();
         let statement = sqlx::query(CLAIM)
             .bind(&names)
@@ -410,7 +467,7 @@ impl Poller {
             .bind(
                 chosen
                     .iter()
-                    .map(|i| self.unbound[*i].event_type)
+                    .map(|i| &*self.unbound[*i].event_type)
                     .collect::<Vec<_>>(),
             )
             .bind(
@@ -466,7 +523,10 @@ impl Poller {
             }
             for i in chosen {
                 let unbound = &mut self.unbound[i];
-                let (count, last) = picked.get(unbound.event_type).copied().unwrap_or_default();
+                let (count, last) = picked
+                    .get(&*unbound.event_type)
+                    .copied()
+                    .unwrap_or_default();
                 let full = count >= each[i];
                 unbound.position = if full { last } else { Position::seen_all(now) };
                 if full {
@@ -491,7 +551,7 @@ impl Poller {
         self.look_owed = false;
     }
 
-    fn hand_over(&self, records: Vec<(usize, Claimed)>, token: Uuid, started: Instant) {
+    fn hand_over(&mut self, records: Vec<(usize, Claimed)>, token: Uuid, started: Instant) {
         if records.is_empty() {
             return;
         }
@@ -508,8 +568,8 @@ impl Poller {
                 lost,
             })
             .collect();
-        // What shutdown refuses stays in hand and is released by it.
-        self.means.dispatcher.push(deliveries);
+        // What shutdown refuses stays in hand until it is released.
+        self.refused.extend(self.means.dispatcher.push(deliveries));
     }
 
     /// Shares the room among the lanes that have due rows, as far as is known.

@@ -46,6 +46,13 @@ pub(crate) struct Delivery {
     pub(crate) lost: CancellationToken,
 }
 
+impl Delivery {
+    /// The record's id and the claim's token.
+    fn claim(&self) -> (Uuid, Uuid) {
+        (self.record.id.into(), self.token)
+    }
+}
+
 /// Runs claimed records, at most `concurrency` at once.
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
@@ -165,12 +172,13 @@ impl Dispatcher {
         })
     }
 
-    /// Takes claimed records to run, suspects first. What comes after shutdown began is given back.
-    pub(crate) fn push(self: &Arc<Self>, deliveries: Vec<Delivery>) -> Vec<Delivery> {
+    /// Takes claimed records to run, suspects first. What comes after shutdown began is given back,
+    /// by ids and tokens.
+    pub(crate) fn push(self: &Arc<Self>, deliveries: Vec<Delivery>) -> Vec<(Uuid, Uuid)> {
         let spawn = {
             let mut floor = self.floor();
             if floor.closed {
-                return deliveries;
+                return deliveries.iter().map(Delivery::claim).collect();
             }
             floor.meters.resize(self.handlers.len(), Meter::default());
             for delivery in deliveries {
@@ -365,11 +373,15 @@ impl Dispatcher {
         }
     }
 
-    /// Takes no more and gives back what has not started.
-    pub(crate) fn close(&self) -> Vec<Delivery> {
+    /// Takes no more and gives back what has not started, by ids and tokens.
+    pub(crate) fn close(&self) -> Vec<(Uuid, Uuid)> {
         let mut floor = self.floor();
         floor.closed = true;
-        floor.queue.drain(..).collect()
+        floor
+            .queue
+            .drain(..)
+            .map(|delivery| delivery.claim())
+            .collect()
     }
 
     /// The handlers that are running, by name, each as often as it runs.

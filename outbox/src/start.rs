@@ -29,7 +29,7 @@ use crate::runtime::{Inner, Outbox, keep_house};
 use crate::schema::{self, Found};
 use crate::session::Sessions;
 use crate::settle::{Settlements, Settler};
-use crate::shutdown::Keeper;
+use crate::shutdown::{Keeper, Release};
 use crate::wake::{Wake, listen};
 
 const SUBSCRIBE: &str = include_str!("sql/subscribe.sql");
@@ -581,6 +581,13 @@ impl Start {
             .flat_map(|spec| spec.patterns.iter().map(|p| (*p, spec.event_max_retries)))
             .filter(|(event_type, _)| !event_type.contains('*') && seen.insert(*event_type))
             .collect();
+        let mut patterns: Vec<&'static str> = specs
+            .iter()
+            .flat_map(|spec| spec.patterns.iter().copied())
+            .filter(|pattern| pattern.contains('*'))
+            .collect();
+        patterns.sort_unstable();
+        patterns.dedup();
         let types = unbound.iter().map(|(event_type, _)| *event_type).collect();
         let plain_names: Vec<String> = names.iter().map(|(name, _)| name.to_string()).collect();
 
@@ -640,7 +647,8 @@ impl Start {
             channel: options.channel.clone(),
             max_retries: options.retry.max_retries,
         };
-        let poller = tokio::spawn(Poller::new(means, recovery, names, unbound).run());
+        let poller =
+            tokio::spawn(Poller::new(means, recovery, names, unbound, patterns.clone()).run());
         let settler = tokio::spawn(settler.run());
         let house = keep_house(
             sessions.clone(),
@@ -653,9 +661,11 @@ impl Start {
         let (result, stopped) = watch::channel(None);
         let keeper = Keeper {
             dispatcher: Arc::clone(&dispatcher),
-            claims,
-            sessions: sessions.clone(),
-            channel: options.channel.clone(),
+            release: Release {
+                claims,
+                sessions: sessions.clone(),
+                channel: options.channel.clone(),
+            },
             heart,
             poller,
             settler,
@@ -682,6 +692,7 @@ impl Start {
             emitter,
             names: plain_names,
             types,
+            patterns,
             stop,
             stopped,
         })))

@@ -24,6 +24,7 @@ use crate::wake::Wake;
 
 const CLAIM: &str = include_str!("sql/claim.sql");
 const BIND: &str = include_str!("sql/bind.sql");
+const UNBOUND_TYPES: &str = include_str!("sql/unbound_types.sql");
 
 /// Where a claimed row's columns begin in each statement's answer.
 const CLAIM_COLUMNS: usize = 3;
@@ -63,10 +64,15 @@ pub(crate) struct Poller {
     lanes: Lanes,
     /// Which of the runtime's handlers serves each of them.
     handlers: Vec<usize>,
-    /// One for each event type of which rows may be unbound.
+    /// One for each event type of which rows may be unbound: first those that handlers name, then
+    /// those that were met under their patterns.
     unbound: Lanes,
-    /// The types' own limits.
+    /// The own limits of the types that handlers name.
     limits: Vec<Option<i32>>,
+    /// The handlers' patterns that end in `*`.
+    patterns: Vec<&'static str>,
+    /// When types were last looked for, and how long that took.
+    types_looked: Option<(Instant, Duration)>,
     /// Unbound rows were seen, or may be there.
     unbound_due: bool,
     looked: Option<Instant>,
@@ -77,16 +83,20 @@ pub(crate) struct Poller {
     look_owed: bool,
     /// When to claim without being woken.
     due: Instant,
+    /// Claims that came when shutdown had begun.
+    refused: Vec<(Uuid, Uuid)>,
 }
 
 impl Poller {
     /// `names`: what each handler's records may stand under, its former names included.
-    /// `unbound`: the event types of the handlers with the types' own limits.
+    /// `unbound`: the event types of the handlers with the types' own limits. `patterns`: those of
+    /// their patterns that end in `*`.
     pub(crate) fn new(
         means: Means,
         recovery: Recovery,
         names: Vec<(Arc<str>, usize)>,
         unbound: Vec<(&'static str, Option<i32>)>,
+        patterns: Vec<&'static str>,
     ) -> Self {
         let (names, handlers): (Vec<_>, Vec<_>) = names.into_iter().unzip();
         let (types, limits): (Vec<_>, Vec<_>) = unbound.into_iter().unzip();
@@ -98,17 +108,22 @@ impl Poller {
             unbound_due: !types.is_empty(),
             unbound: Lanes::new(types.into_iter().map(Arc::from)),
             limits,
+            patterns,
+            types_looked: None,
             looked: None,
             look_took: Duration::ZERO,
             came_short: false,
             look_owed: true,
             due: Instant::now(),
+            refused: Vec::new(),
         }
     }
 
     /// Polls until shutdown begins. A statement under way is always waited for: a claim whose reply
     /// nobody reads still happens on the server.
-    pub(crate) async fn run(mut self) {
+    ///
+    /// Returns what was claimed when dispatch took nothing any more.
+    pub(crate) async fn run(mut self) -> Vec<(Uuid, Uuid)> {
         let mut outage = Outage::none("claiming");
         while !self.means.stopping.is_cancelled() {
             let wait = match self.cycle().await {
@@ -134,6 +149,7 @@ impl Poller {
                 () = tokio::time::sleep(wait) => {}
             }
         }
+        self.refused
     }
 
     /// One pass: claims what there is room for, recovers what is due. How long to sleep after it
@@ -170,6 +186,9 @@ impl Poller {
         };
         if look || Instant::now() >= self.due {
             self.lanes.wake_all();
+        }
+        if look {
+            self.meet_types().await?;
         }
         let bound = if self.unbound_due {
             self.bind(&mut room, look).await?
@@ -232,6 +251,25 @@ impl Poller {
             self.lanes.positions()
         };
         self.recovery.run(&self.means.sessions, &until).await
+    }
+
+    /// Looks which types stand on unbound rows that a handler takes by a pattern: those that plain
+    /// SQL wrote, or a producer before the handler subscribed.
+    async fn meet_types(&mut self) -> sqlx::Result<()> {
+        let recently = |(at, took): (Instant, Duration)| at.elapsed() < took * 10;
+        if self.patterns.is_empty() || self.types_looked.is_some_and(recently) {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let statement = sqlx::query(UNBOUND_TYPES).bind(&self.patterns);
+        let rows = self.means.sessions.fetch(statement).await?;
+        self.types_looked = Some((Instant::now(), started.elapsed()));
+        let types: Vec<&str> = rows
+            .iter()
+            .map(|row| row.try_get(0))
+            .collect::<sqlx::Result<_>>()?;
+        self.unbound_due |= self.unbound.meet(self.limits.len(), &types);
+        Ok(())
     }
 
     /// Claims for the handlers' lanes. `false`: there was no slot for any that may have due rows.
@@ -304,7 +342,11 @@ impl Poller {
             return Ok(None);
         }
         let token = Uuid::now_v7();
-        let limits: Vec<Option<i32>> = ask.lanes.iter().map(|lane| self.limits[*lane]).collect();
+        let limits: Vec<Option<i32>> = ask
+            .lanes
+            .iter()
+            .map(|lane| self.limits.get(*lane).copied().flatten())
+            .collect();
         let statement = sqlx::query(BIND)
             .bind(ask.names())
             .bind(&ask.slots)
@@ -359,7 +401,7 @@ impl Poller {
 
     /// Takes claimed records in hand and gives them to dispatch, the longest due first.
     fn hand_over(
-        &self,
+        &mut self,
         mut claimed: Vec<(Position, usize, Claimed)>,
         token: Uuid,
         started: Instant,
@@ -381,8 +423,8 @@ impl Poller {
                 lost,
             })
             .collect();
-        // What shutdown refuses stays in hand and is released by it.
-        self.means.dispatcher.push(deliveries);
+        // What shutdown refuses stays in hand until it is released.
+        self.refused.extend(self.means.dispatcher.push(deliveries));
     }
 
     fn read(&self, row: &PgRow, base: usize, lane: usize) -> sqlx::Result<Claimed> {

@@ -86,6 +86,34 @@ impl Lanes {
         }
     }
 
+    /// Keeps the first `count` lanes and has one for each of `names` besides. Whether there are new
+    /// ones.
+    pub(crate) fn meet(&mut self, count: usize, names: &[&str]) -> bool {
+        let mut met: HashMap<Arc<str>, Lane> = self
+            .each
+            .drain(count..)
+            .map(|lane| (Arc::clone(&lane.name), lane))
+            .collect();
+        self.by_name.retain(|_, lane| *lane < count);
+        let mut new = false;
+        for name in names {
+            if self.by_name.contains_key(*name) {
+                continue;
+            }
+            let lane = met.remove(*name).unwrap_or_else(|| {
+                new = true;
+                Lane {
+                    name: Arc::from(*name),
+                    position: Position::default(),
+                    hungry: true,
+                }
+            });
+            self.by_name.insert(Arc::clone(&lane.name), self.each.len());
+            self.each.push(lane);
+        }
+        new
+    }
+
     /// Rows may be due on every lane.
     pub(crate) fn wake_all(&mut self) {
         self.each.iter_mut().for_each(|lane| lane.hungry = true);
@@ -217,6 +245,20 @@ mod tests {
         let mut lanes = lanes(&["a", "b", "c"]);
         let ask = lanes.share(64, |_| 10_000, 500, false);
         assert_eq!(ask.slots.iter().sum::<i32>(), 500);
+    }
+
+    #[test]
+    fn lanes_that_were_met_keep_their_positions_and_go_when_their_rows_are_gone() {
+        let mut lanes = lanes(&["named"]);
+        assert!(lanes.meet(1, &["a", "named", "b"]));
+        let ask = lanes.share(3, |_| 0, 500, false);
+        lanes.note(&ask, Position::END.at);
+        assert!(!lanes.meet(1, &["b"]), "b is known");
+        assert_eq!(lanes.names(), ["named", "b"]);
+        assert_eq!(lanes.find("b"), Some(1));
+        assert_eq!(lanes.find("a"), None);
+        assert_eq!(lanes.each[1].position, Position::seen_all(Position::END.at));
+        assert!(lanes.meet(1, &["b", "c"]), "c is new");
     }
 
     #[test]

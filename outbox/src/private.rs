@@ -157,7 +157,9 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "says `event = \"order.paid\"`, but its first parameter is the event \"order.created\"")]
+    #[should_panic(
+        expected = "says `event = \"order.paid\"`, but its first parameter is the event \"order.created\""
+    )]
     fn a_mismatch_names_both_types() {
         check_event_type("order.created", "order.paid");
     }

@@ -29,8 +29,10 @@ mod database;
 mod embedded;
 mod eventually;
 mod log;
+mod logged;
 mod programs;
 mod records;
+mod role;
 mod rows;
 mod server;
 mod supervisor;
@@ -39,11 +41,8 @@ mod worker;
 pub use crate::database::Database;
 pub use crate::eventually::{Seen, eventually, eventually_within};
 pub use crate::log::LogMark;
+pub use crate::logged::Logged;
+pub use crate::role::play_role;
 pub use crate::rows::rows;
 pub use crate::server::Server;
 pub use crate::worker::Worker;
-
-// The README's example compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-mod readme {}

@@ -1,6 +1,6 @@
 //! Durations: `"250ms"`, `"30s"`, `"5m"`, `"1h"`, or milliseconds.
 
-/// The most that a duration may be: what PostgreSQL's `integer` holds, about 24.8 days.
+/// The most that a duration may be: what an `integer` column holds, about 24.8 days.
 pub(crate) const MAX_MS: u32 = i32::MAX as u32;
 
 /// What a duration may be, for messages.

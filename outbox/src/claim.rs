@@ -1,6 +1,5 @@
 //! The poller: wakes, claims what is due for as many slots as are free, hands it to dispatch.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::dispatch::{Delivery, Dispatcher, Room};
+use crate::lanes::{Came, Lanes};
 use crate::lease::Claims;
 use crate::outage::Outage;
 use crate::position::Position;
@@ -35,34 +35,6 @@ const OLDEST_LOOK: Duration = Duration::from_secs(1);
 
 /// Looks from the beginning are at least so far apart, and take at most a tenth of the time.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
-
-/// The handlers' records under one name, in the order of the claim's index.
-#[derive(Debug)]
-struct Lane {
-    name: Arc<str>,
-    /// Which of the runtime's handlers serves it.
-    handler: usize,
-    position: Position,
-    /// More may be due behind the position.
-    hungry: bool,
-}
-
-/// The unbound records of one event type.
-#[derive(Debug)]
-struct Unbound {
-    event_type: Cow<'static, str>,
-    max_retries: Option<i32>,
-    position: Position,
-}
-
-/// How a claim came back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Came {
-    /// With all that it asked for: more may be due.
-    Full,
-    /// With less.
-    Short,
-}
 
 /// What a poller needs to know and to reach.
 #[derive(Debug)]
@@ -88,20 +60,21 @@ pub(crate) struct Means {
 pub(crate) struct Poller {
     means: Means,
     recovery: Recovery,
-    lanes: Vec<Lane>,
-    lane_of: HashMap<String, usize>,
-    /// First those that handlers name, then those that were met under their patterns.
-    unbound: Vec<Unbound>,
-    /// How many of them handlers name.
-    named: usize,
+    /// One for each name that records of this runtime's handlers stand under.
+    lanes: Lanes,
+    /// Which of the runtime's handlers serves each of them.
+    handlers: Vec<usize>,
+    /// One for each event type of which rows may be unbound: first the types that handlers name,
+    /// then those that were met under their patterns.
+    unbound: Lanes,
+    /// The named types' own limits.
+    limits: Vec<Option<i32>>,
     /// The handlers' patterns that end in `*`.
     patterns: Vec<&'static str>,
     /// When types were last looked for, and how long that took.
     types_looked: Option<(Instant, Duration)>,
     /// Unbound rows were seen, or may be there.
     unbound_due: bool,
-    /// Which lane the odd slot goes to.
-    turn: usize,
     looked: Option<Instant>,
     look_took: Duration,
     /// The last claim found less than it had room for.
@@ -125,34 +98,18 @@ impl Poller {
         unbound: Vec<(&'static str, Option<i32>)>,
         patterns: Vec<&'static str>,
     ) -> Self {
-        let lane_of = names
-            .iter()
-            .enumerate()
-            .map(|(i, (name, _))| (name.to_string(), i))
-            .collect();
-        let lane = |(name, handler)| Lane {
-            name,
-            handler,
-            position: Position::default(),
-            hungry: true,
-        };
-        let named = unbound.len();
-        let open = |(event_type, max_retries)| Unbound {
-            event_type: Cow::Borrowed(event_type),
-            max_retries,
-            position: Position::default(),
-        };
+        let (names, handlers): (Vec<_>, Vec<_>) = names.into_iter().unzip();
+        let (types, limits): (Vec<_>, Vec<_>) = unbound.into_iter().unzip();
         Self {
             means,
             recovery,
-            lanes: names.into_iter().map(lane).collect(),
-            lane_of,
-            unbound: unbound.into_iter().map(open).collect(),
-            named,
+            lanes: Lanes::new(names),
+            handlers,
+            unbound_due: !types.is_empty(),
+            unbound: Lanes::new(types.into_iter().map(Arc::from)),
+            limits,
             patterns,
             types_looked: None,
-            unbound_due: true,
-            turn: 0,
             looked: None,
             look_took: Duration::ZERO,
             came_short: false,
@@ -163,9 +120,8 @@ impl Poller {
     }
 
     /// Polls until shutdown begins. A statement under way is always waited for: a claim whose reply
-    /// nobody reads still happens on the server.
-    ///
-    /// Returns what was claimed when dispatch took nothing any more.
+    /// nobody reads still happens on the server. Returns what was claimed when dispatch took nothing
+    /// any more.
     pub(crate) async fn run(mut self) -> Vec<(Uuid, Uuid)> {
         let mut outage = Outage::none("claiming");
         while !self.means.stopping.is_cancelled() {
@@ -202,7 +158,7 @@ impl Poller {
         if self.means.wake.take_ring() {
             self.look_owed = true;
             // New rows mostly lie behind the position: they don't wait for a look.
-            self.lanes.iter_mut().for_each(|lane| lane.hungry = true);
+            self.lanes.wake_all();
         }
         if let Some(due) = self.means.wake.take_due() {
             self.due = self.due.min(due);
@@ -228,7 +184,7 @@ impl Poller {
             return Ok(self.recovery.longest());
         };
         if look || Instant::now() >= self.due {
-            self.lanes.iter_mut().for_each(|lane| lane.hungry = true);
+            self.lanes.wake_all();
         }
         if look {
             self.meet_types().await?;
@@ -250,7 +206,7 @@ impl Poller {
     }
 
     fn hungry(&self) -> bool {
-        self.unbound_due || self.lanes.iter().any(|lane| lane.hungry)
+        self.unbound_due || self.lanes.hungry()
     }
 
     /// How long nothing needs to be done.
@@ -286,19 +242,12 @@ impl Poller {
     }
 
     async fn recover(&mut self, paused: bool) -> sqlx::Result<bool> {
-        let until = if paused {
+        // Rows in flight lie before the positions, which mean nothing before the first look and
+        // stand still in a pause: then everything due is looked at.
+        let until = if paused || self.looked.is_none() {
             HashMap::new()
         } else {
-            self.lanes
-                .iter()
-                .map(|lane| (lane.name.to_string(), lane.position))
-                .collect()
-        };
-        // At the start nothing has a position yet: then everything due is looked at.
-        let until = if self.looked.is_none() {
-            HashMap::new()
-        } else {
-            until
+            self.lanes.positions()
         };
         self.recovery.run(&self.means.sessions, &until).await
     }
@@ -314,75 +263,35 @@ impl Poller {
         let statement = sqlx::query(UNBOUND_TYPES).bind(&self.patterns);
         let rows = self.means.sessions.fetch(statement).await?;
         self.types_looked = Some((Instant::now(), started.elapsed()));
-        let mut met = self.unbound.split_off(self.named);
-        for row in &rows {
-            let event_type: &str = row.try_get(0)?;
-            if self.unbound.iter().any(|u| u.event_type == event_type) {
-                continue;
-            }
-            let known = met.iter().position(|met| met.event_type == event_type);
-            self.unbound.push(match known {
-                Some(known) => met.swap_remove(known),
-                None => {
-                    self.unbound_due = true;
-                    Unbound {
-                        event_type: Cow::Owned(event_type.to_owned()),
-                        max_retries: None,
-                        position: Position::default(),
-                    }
-                }
-            });
-        }
+        let met: Vec<&str> = rows
+            .iter()
+            .map(|row| row.try_get(0))
+            .collect::<sqlx::Result<_>>()?;
+        self.unbound_due |= self.unbound.replace_behind(self.limits.len(), &met);
         Ok(())
     }
 
-    /// Claims for the handlers' lanes.
-    /// `false`: there was no slot for any that may have due rows.
+    /// Claims for the handlers' lanes. `false`: there was no slot for any that may have due rows.
     async fn claim(&mut self, room: &Room, look: bool) -> sqlx::Result<bool> {
-        let slots = self.share(room);
-        let chosen: Vec<(usize, usize)> = slots
-            .into_iter()
-            .enumerate()
-            .filter(|(_, slots)| *slots > 0)
-            .collect();
-        if chosen.is_empty() {
+        let handlers = &self.handlers;
+        let ahead = |lane: usize| room.ahead.get(handlers[lane]).copied().unwrap_or(0);
+        let mut ask = self
+            .lanes
+            .share(room.free, ahead, self.means.batch_size, look);
+        if ask.is_empty() {
             return Ok(false);
         }
         let token = Uuid::now_v7();
-        let names: Vec<&str> = chosen
-            .iter()
-            .map(|(lane, _)| &*self.lanes[*lane].name)
-            .collect();
-        let counts: Vec<i32> = chosen
-            .iter()
-            .map(|(_, slots)| i32::try_from(*slots).unwrap_or(i32::MAX))
-            .collect();
-        let after = |lane: &Lane| {
-            if look {
-                Position::default()
-            } else {
-                lane.position
-            }
-        };
-        let positions: Vec<Position> = chosen
-            .iter()
-            .map(|(lane, _)| after(&self.lanes[*lane]))
-            .collect();
-        let types: Vec<&str> = self
-            .unbound
-            .iter()
-            .map(|unbound| &*unbound.event_type)
-            .collect();
         let statement = sqlx::query(CLAIM)
-            .bind(&names)
-            .bind(&counts)
-            .bind(positions.iter().map(|p| p.at).collect::<Vec<_>>())
-            .bind(positions.iter().map(|p| p.id).collect::<Vec<_>>())
+            .bind(ask.names())
+            .bind(&ask.slots)
+            .bind(&ask.at)
+            .bind(&ask.ids)
             .bind(token)
             .bind(ms(self.means.lease))
             .bind(&self.means.worker)
             .bind(room.suspect)
-            .bind(&types);
+            .bind(self.unbound.names());
         let started = Instant::now();
         let rows = self.means.sessions.fetch(statement).await?;
         if look {
@@ -395,52 +304,30 @@ impl Poller {
         let now: DateTime<Utc> = first.try_get(0)?;
         self.unbound_due = first.try_get(1)?;
         let next_due_ms: Option<f64> = first.try_get(2)?;
-        let mut picked = vec![(0_usize, Position::default()); self.lanes.len()];
         let mut claimed = Vec::with_capacity(rows.len());
         for row in &rows {
             let Some(id) = row.try_get::<Option<Uuid>, _>(CLAIM_COLUMNS)? else {
                 continue;
             };
-            let name: &str = row.try_get(CLAIM_COLUMNS + 1)?;
-            let Some(&lane) = self.lane_of.get(name) else {
+            let Some(lane) = self.lanes.find(row.try_get(CLAIM_COLUMNS + 1)?) else {
                 continue;
             };
             let at = Position {
                 at: row.try_get(CLAIM_COLUMNS + 2)?,
                 id,
             };
-            let (count, last) = &mut picked[lane];
-            *count += 1;
-            *last = at.max(*last);
+            ask.picked(lane, at);
             // A suspect that was passed over has no event.
             if row.try_get::<Option<Uuid>, _>(CLAIM_COLUMNS + 3)?.is_some() {
                 claimed.push((at, lane, self.read(row, CLAIM_COLUMNS, lane)?));
             }
         }
-        let mut short = true;
-        for (lane, slots) in chosen {
-            let (count, last) = picked[lane];
-            let lane = &mut self.lanes[lane];
-            lane.hungry = count >= slots;
-            short &= !lane.hungry;
-            lane.position = if lane.hungry {
-                last
-            } else {
-                Position::seen_all(now)
-            };
-        }
-        self.came_short = short;
+        self.came_short = self.lanes.note(&ask, now) == Came::Short;
         let until = next_due_ms.map_or(self.means.poll_interval, |ms| {
             Duration::from_secs_f64((ms / 1000.0).clamp(0.0, 1e6)).min(self.means.poll_interval)
         });
         self.due = Instant::now() + until;
-        // In the order of their dues, each handler's fairly among the others'.
-        claimed.sort_by_key(|(at, ..)| *at);
-        let deliveries = claimed
-            .into_iter()
-            .map(|(_, lane, record)| (lane, record))
-            .collect();
-        self.hand_over(deliveries, token, started);
+        self.hand_over(claimed, token, started);
         Ok(true)
     }
 
@@ -448,52 +335,37 @@ impl Poller {
     /// other. `None`: there was no slot.
     async fn bind(&mut self, room: &mut Room, look: bool) -> sqlx::Result<Option<Came>> {
         let slots = room.free.div_ceil(2).min(self.means.batch_size);
-        if slots == 0 {
+        self.unbound.wake_all();
+        let mut ask = self.unbound.share(slots, |_| 0, slots, look);
+        if ask.is_empty() {
             return Ok(None);
         }
-        let each = share_evenly(slots, self.unbound.len(), self.turn);
-        let chosen: Vec<usize> = (0..each.len()).filter(|i| each[*i] > 0).collect();
         let token = Uuid::now_v7();
-        let after = |unbound: &Unbound| {
-            if look {
-                Position::default()
-            } else {
-                unbound.position
-            }
-        };
-        let positions: Vec<Position> = chosen.iter().map(|i| after(&self.unbound[*i])).collect();
-        let mine: Vec<&str> = self.lanes.iter().map(|lane| &*lane.name).collect();
+        let limits: Vec<Option<i32>> = ask
+            .lanes
+            .iter()
+            .map(|lane| self.limits.get(*lane).copied().flatten())
+            .collect();
         let statement = sqlx::query(BIND)
-            .bind(
-                chosen
-                    .iter()
-                    .map(|i| &*self.unbound[*i].event_type)
-                    .collect::<Vec<_>>(),
-            )
-            .bind(
-                chosen
-                    .iter()
-                    .map(|i| i32::try_from(each[*i]).unwrap_or(i32::MAX))
-                    .collect::<Vec<_>>(),
-            )
-            .bind(positions.iter().map(|p| p.at).collect::<Vec<_>>())
-            .bind(positions.iter().map(|p| p.id).collect::<Vec<_>>())
-            .bind(
-                chosen
-                    .iter()
-                    .map(|i| self.unbound[*i].max_retries)
-                    .collect::<Vec<_>>(),
-            )
+            .bind(ask.names())
+            .bind(&ask.slots)
+            .bind(&ask.at)
+            .bind(&ask.ids)
+            .bind(limits)
             .bind(token)
             .bind(ms(self.means.lease))
             .bind(&self.means.worker)
-            .bind(&mine)
+            .bind(self.lanes.names())
             .bind(self.means.max_retries)
             .bind(&self.means.channel);
         let started = Instant::now();
         let rows = self.means.sessions.fetch(statement).await?;
 
-        let mut picked: HashMap<&str, (usize, Position)> = HashMap::new();
+        let Some(first) = rows.first() else {
+            return Ok(Some(Came::Short));
+        };
+        let now: DateTime<Utc> = first.try_get(0)?;
+        let siblings: i64 = first.try_get(2)?;
         let mut claimed = Vec::with_capacity(rows.len());
         for row in &rows {
             let Some(event_type) = row.try_get::<Option<&str>, _>(3)? else {
@@ -503,46 +375,21 @@ impl Poller {
                 at: row.try_get(4)?,
                 id: row.try_get(5)?,
             };
-            let (count, last) = picked.entry(event_type).or_default();
-            *count += 1;
-            *last = at.max(*last);
-            if row.try_get::<Option<Uuid>, _>(BIND_COLUMNS)?.is_some() {
-                let name: &str = row.try_get(BIND_COLUMNS + 1)?;
-                let Some(&lane) = self.lane_of.get(name) else {
-                    continue;
-                };
+            if let Some(lane) = self.unbound.find(event_type) {
+                ask.picked(lane, at);
+            }
+            if row.try_get::<Option<Uuid>, _>(BIND_COLUMNS)?.is_some()
+                && let Some(lane) = self.lanes.find(row.try_get(BIND_COLUMNS + 1)?)
+            {
                 claimed.push((at, lane, self.read(row, BIND_COLUMNS, lane)?));
             }
         }
-        let mut came = Came::Short;
-        if let Some(first) = rows.first() {
-            let now: DateTime<Utc> = first.try_get(0)?;
-            let siblings: i64 = first.try_get(2)?;
-            if siblings > 0 {
-                self.lanes.iter_mut().for_each(|lane| lane.hungry = true);
-            }
-            for i in chosen {
-                let unbound = &mut self.unbound[i];
-                let (count, last) = picked
-                    .get(&*unbound.event_type)
-                    .copied()
-                    .unwrap_or_default();
-                let full = count >= each[i];
-                unbound.position = if full { last } else { Position::seen_all(now) };
-                if full {
-                    came = Came::Full;
-                }
-            }
+        if siblings > 0 {
+            self.lanes.wake_all();
         }
-        claimed.sort_by_key(|(at, ..)| *at);
-        let taken = claimed.len();
-        let deliveries = claimed
-            .into_iter()
-            .map(|(_, lane, record)| (lane, record))
-            .collect();
-        self.hand_over(deliveries, token, started);
-        room.free = room.free.saturating_sub(taken);
-        Ok(Some(came))
+        room.free = room.free.saturating_sub(claimed.len());
+        self.hand_over(claimed, token, started);
+        Ok(Some(self.unbound.note(&ask, now)))
     }
 
     fn note_look(&mut self, started: Instant) {
@@ -551,20 +398,27 @@ impl Poller {
         self.look_owed = false;
     }
 
-    fn hand_over(&mut self, records: Vec<(usize, Claimed)>, token: Uuid, started: Instant) {
-        if records.is_empty() {
+    /// Takes claimed records in hand and gives them to dispatch, the longest due first.
+    fn hand_over(
+        &mut self,
+        mut claimed: Vec<(Position, usize, Claimed)>,
+        token: Uuid,
+        started: Instant,
+    ) {
+        if claimed.is_empty() {
             return;
         }
+        claimed.sort_by_key(|(at, ..)| *at);
         let deadline = started + self.means.lease;
-        let ids = records.iter().map(|(_, record)| Uuid::from(record.id));
+        let ids = claimed.iter().map(|(_, _, record)| Uuid::from(record.id));
         let lost = self.means.claims.hold(ids, token, deadline);
-        let deliveries = records
+        let deliveries = claimed
             .into_iter()
             .zip(lost)
-            .map(|((lane, record), lost)| Delivery {
+            .map(|((_, lane, record), lost)| Delivery {
                 record: Arc::new(record),
                 token,
-                handler: self.lanes[lane].handler,
+                handler: self.handlers[lane],
                 lost,
             })
             .collect();
@@ -572,30 +426,10 @@ impl Poller {
         self.refused.extend(self.means.dispatcher.push(deliveries));
     }
 
-    /// Shares the room among the lanes that have due rows, as far as is known.
-    fn share(&mut self, room: &Room) -> Vec<usize> {
-        let hungry: Vec<usize> = (0..self.lanes.len())
-            .filter(|lane| self.lanes[*lane].hungry)
-            .collect();
-        let free = share_evenly(room.free, hungry.len(), self.turn);
-        let most = share_evenly(self.means.batch_size, hungry.len(), self.turn);
-        let mut slots = vec![0; self.lanes.len()];
-        for ((lane, free), most) in hungry.iter().zip(free).zip(most) {
-            let ahead = room
-                .ahead
-                .get(self.lanes[*lane].handler)
-                .copied()
-                .unwrap_or(0);
-            slots[*lane] = (free + ahead / hungry.len()).min(most);
-        }
-        self.turn = self.turn.wrapping_add(1);
-        slots
-    }
-
     fn read(&self, row: &PgRow, base: usize, lane: usize) -> sqlx::Result<Claimed> {
         Ok(Claimed {
             id: row.try_get(base)?,
-            handler: Arc::clone(&self.lanes[lane].name),
+            handler: Arc::clone(self.lanes.name(lane)),
             event_id: row.try_get(base + 3)?,
             event_type: row.try_get(base + 4)?,
             payload: row.try_get(base + 5)?,
@@ -612,34 +446,6 @@ impl Poller {
     }
 }
 
-/// `total` in `parts` that differ by one at most; the odd ones go to those whose `turn` it is.
-fn share_evenly(total: usize, parts: usize, turn: usize) -> Vec<usize> {
-    if parts == 0 {
-        return Vec::new();
-    }
-    let (each, odd) = (total / parts, total % parts);
-    (0..parts)
-        .map(|part| each + usize::from((part + parts - turn % parts) % parts < odd))
-        .collect()
-}
-
 fn ms(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn slots_are_shared_exactly_and_in_turn() {
-        assert_eq!(share_evenly(64, 3, 0), [22, 21, 21]);
-        assert_eq!(share_evenly(64, 3, 1), [21, 22, 21]);
-        assert_eq!(share_evenly(2, 3, 2), [1, 0, 1]);
-        assert_eq!(share_evenly(0, 3, 0), [0, 0, 0]);
-        assert_eq!(share_evenly(5, 0, 0), [0; 0]);
-        for turn in 0..10 {
-            assert_eq!(share_evenly(7, 4, turn).iter().sum::<usize>(), 7);
-        }
-    }
 }

@@ -11,9 +11,10 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::call::{Call, Surroundings};
 use crate::context::Signals;
 use crate::error_text::{chain, guarded, panic_text};
-use crate::handler::{Call, HandlerFuture, HandlerSpec, Surroundings};
+use crate::handler::{HandlerFuture, HandlerSpec};
 use crate::lease::Claims;
 use crate::outcome::{Failure, Outcome};
 use crate::pattern;

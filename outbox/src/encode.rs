@@ -31,6 +31,10 @@ pub enum EncodeError {
 }
 
 /// `value` as JSON text.
+///
+/// # Errors
+///
+/// When it has no exact JSON form.
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<String, EncodeError> {
     let fault = Cell::new(None);
     let mut text = Vec::with_capacity(128);

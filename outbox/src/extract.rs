@@ -1,14 +1,14 @@
 //! A handler's parameters after the event.
 
-use std::any::{Any, TypeId, type_name};
-use std::collections::HashMap;
+use std::any::type_name;
 use std::ops::Deref;
 
 use sqlx::PgPool;
 
+use crate::call::Call;
 use crate::context::Context;
-use crate::handler::Call;
 use crate::outcome::Failure;
+use crate::states::Need;
 
 /// What a handler can take after the event.
 #[diagnostic::on_unimplemented(
@@ -28,13 +28,6 @@ pub trait Extract: Sized {
     fn needs(needs: &mut Vec<Need>) {
         let _ = needs;
     }
-}
-
-/// A state that a handler needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Need {
-    pub(crate) type_id: TypeId,
-    pub(crate) type_name: &'static str,
 }
 
 /// Shared state that `start(pool).state(value)` was given: a client, a configuration, an
@@ -71,10 +64,7 @@ impl<T: Clone + Send + Sync + 'static> Extract for State<T> {
     }
 
     fn needs(needs: &mut Vec<Need>) {
-        needs.push(Need {
-            type_id: TypeId::of::<T>(),
-            type_name: type_name::<T>(),
-        });
+        needs.push(Need::of::<T>());
     }
 }
 
@@ -87,33 +77,5 @@ impl Extract for Context {
 impl Extract for PgPool {
     fn extract(call: &Call) -> Result<Self, Failure> {
         Ok(call.pool().clone())
-    }
-}
-
-/// The states of a runtime, one per type.
-#[derive(Default)]
-pub(crate) struct States(HashMap<TypeId, Box<dyn Any + Send + Sync>>);
-
-impl States {
-    /// Whether `T` was new.
-    pub(crate) fn insert<T: Clone + Send + Sync + 'static>(&mut self, value: T) -> bool {
-        self.0.insert(TypeId::of::<T>(), Box::new(value)).is_none()
-    }
-
-    pub(crate) fn has(&self, need: Need) -> bool {
-        self.0.contains_key(&need.type_id)
-    }
-
-    fn get<T: Clone + 'static>(&self) -> Option<T> {
-        self.0
-            .get(&TypeId::of::<T>())
-            .and_then(|value| value.downcast_ref())
-            .cloned()
-    }
-}
-
-impl std::fmt::Debug for States {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("States").field(&self.0.len()).finish()
     }
 }

@@ -1,6 +1,7 @@
-//! A transactional outbox for Rust and PostgreSQL, by annotation.
+#![doc = include_str!("../README.md")]
 
 mod admin;
+mod call;
 mod channel;
 mod claim;
 mod context;
@@ -14,6 +15,7 @@ mod extract;
 mod handler;
 mod ids;
 mod json_text;
+mod lanes;
 mod lease;
 mod migrate;
 mod options;
@@ -31,6 +33,7 @@ mod session;
 mod settle;
 mod shutdown;
 mod start;
+mod states;
 mod stored_text;
 mod wake;
 

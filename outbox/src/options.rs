@@ -30,7 +30,7 @@ pub struct Lease {
 impl Default for Lease {
     fn default() -> Self {
         Self {
-            duration: Duration::from_secs(300),
+            duration: Duration::from_mins(5),
             heartbeat_interval: None,
             heartbeat_failure_tolerance: 1,
         }
@@ -151,7 +151,7 @@ impl Options {
             faults.range("retry.max_retries", max_retries, 1, i32::MAX);
         }
         if !(0.0..=1.0).contains(&self.retry.jitter) {
-            faults.push("retry.jitter", self.retry.jitter, "0 to 1".to_owned());
+            faults.push("retry.jitter", &self.retry.jitter, "0 to 1".to_owned());
         }
         let policy = self.retry.policy.complete(crate::retry::Partial::default());
         faults.policy(policy);
@@ -180,7 +180,7 @@ pub(crate) fn policy_faults(policy: Policy) -> Vec<InvalidOption> {
 struct Faults(Vec<InvalidOption>);
 
 impl Faults {
-    fn push(&mut self, option: &'static str, value: impl Display, expected: String) {
+    fn push(&mut self, option: &'static str, value: &dyn Display, expected: String) {
         self.0.push(InvalidOption {
             option,
             value: value.to_string(),
@@ -188,11 +188,17 @@ impl Faults {
         });
     }
 
-    fn range<T: PartialOrd + Display>(&mut self, option: &'static str, value: T, min: T, max: T) {
+    fn range<T: PartialOrd + Display + Copy>(
+        &mut self,
+        option: &'static str,
+        value: T,
+        min: T,
+        max: T,
+    ) {
         if value < min {
-            self.push(option, value, format!("at least {min}"));
+            self.push(option, &value, format!("at least {min}"));
         } else if value > max {
-            self.push(option, value, format!("at most {max}"));
+            self.push(option, &value, format!("at most {max}"));
         }
     }
 
@@ -208,7 +214,7 @@ impl Faults {
         if policy.backoff == Backoff::Exponential && initial > max {
             self.push(
                 "retry.initial_delay",
-                initial,
+                &initial,
                 format!("at most `retry.max_delay`, {max}"),
             );
         }
@@ -227,14 +233,14 @@ impl Faults {
         if interval.is_zero() {
             self.push(
                 "lease.heartbeat_interval",
-                Ms(interval),
+                &Ms(interval),
                 "positive".to_owned(),
             );
         }
         if interval >= duration / 2 {
             self.push(
                 "lease.heartbeat_interval",
-                Ms(interval),
+                &Ms(interval),
                 format!("less than half of `lease.duration`, {}", Ms(duration / 2)),
             );
         } else if interval.as_nanos() * (u128::from(lease.heartbeat_failure_tolerance) + 1)
@@ -242,7 +248,7 @@ impl Faults {
         {
             self.push(
                 "lease.heartbeat_failure_tolerance",
-                lease.heartbeat_failure_tolerance,
+                &lease.heartbeat_failure_tolerance,
                 format!(
                     "such that `heartbeat_interval` × (tolerance + 1) is less than `lease.duration`: \
                      with an interval of {} and a duration of {}, at most {}",

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use sqlx::Row;
 use uuid::Uuid;
 
+use crate::options::Options;
 use crate::position::Position;
 use crate::session::Sessions;
 
@@ -34,19 +35,13 @@ pub(crate) struct Recovery {
 }
 
 impl Recovery {
-    pub(crate) fn new(
-        names: Vec<String>,
-        max_recoveries: Option<i32>,
-        channel: String,
-        lease: Duration,
-        poll_interval: Duration,
-    ) -> Self {
+    pub(crate) fn new(names: Vec<String>, options: &Options) -> Self {
         Self {
             names,
-            max_recoveries,
-            channel,
-            lease,
-            poll_interval,
+            max_recoveries: options.max_recoveries,
+            channel: options.channel.clone(),
+            lease: options.lease.duration,
+            poll_interval: options.poll_interval,
             resume: HashMap::new(),
             cycles: 0,
             last: None,

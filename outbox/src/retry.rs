@@ -105,7 +105,7 @@ impl Partial {
             max_delay: self
                 .max_delay
                 .or(wider.max_delay)
-                .unwrap_or(Duration::from_secs(86_400)),
+                .unwrap_or(Duration::from_hours(24)),
         }
     }
 }
@@ -174,7 +174,7 @@ mod tests {
     /// C1: no attempt number and no bound overflows; delays grow, never beyond the cap.
     #[test]
     fn c1_delays_are_monotone_and_capped_at_every_attempt() {
-        let day = Duration::from_secs(86_400);
+        let day = Duration::from_hours(24);
         for initial in [Duration::ZERO, Duration::from_millis(1), day, MAX_DURATION] {
             for max in [initial, day.max(initial), MAX_DURATION] {
                 let policy = policy(Backoff::Exponential, initial, max);

@@ -25,10 +25,10 @@ const UNHANDLED: &str = include_str!("sql/unhandled.sql");
 
 /// How often a runtime notes that it runs its handlers: well below the day after which they count
 /// as gone.
-const SEEN_EVERY: Duration = Duration::from_secs(3_600);
+const SEEN_EVERY: Duration = Duration::from_hours(1);
 
 /// How often rows that nobody handles are counted.
-const UNHANDLED_EVERY: Duration = Duration::from_secs(600);
+const UNHANDLED_EVERY: Duration = Duration::from_mins(10);
 
 /// Unhandled rows are counted up to this, for each handler and type.
 const COUNTED: i64 = 10_000;
@@ -265,13 +265,13 @@ async fn count_unhandled(sessions: &Sessions) -> sqlx::Result<()> {
         let event_type: Option<&str> = row.try_get("event_type")?;
         let rows: i64 = row.try_get("rows")?;
         let more = if rows == COUNTED { " or more" } else { "" };
-        match handler {
-            Some(handler) => tracing::warn!(
+        match (handler, event_type) {
+            (Some(handler), _) => tracing::warn!(
                 handler,
                 unhandled = rows,
                 "outbox: {rows}{more} records wait for a handler that nobody has run for 24 hours",
             ),
-            None => tracing::warn!(
+            (None, event_type) => tracing::warn!(
                 event_type,
                 unhandled = rows,
                 "outbox: {rows}{more} records wait for a subscription to their event type",

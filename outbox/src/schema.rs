@@ -55,13 +55,13 @@ const OLDEST_SERVER: i32 = 130_000;
 /// What the server says of itself and of the outbox's tables.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// Such as "table outbox_events", "column outbox_events.handler".
+    /// Such as `table outbox_events`, `column outbox_events.handler`.
     pub(crate) missing: Vec<String>,
     /// Which table `outbox_events` is, to compare with what other connections see.
     pub(crate) events: Option<i64>,
     /// Tables of which row level security hides rows from this role.
     pub(crate) row_secured: Vec<String>,
-    /// What this role may not do, such as "UPDATE on outbox_events".
+    /// What this role may not do, such as `UPDATE on outbox_events`.
     pub(crate) forbidden: Vec<String>,
     pub(crate) encoding: String,
     pub(crate) isolation: String,

@@ -133,7 +133,7 @@ impl Sessions {
 fn serialization_failure(error: &sqlx::Error) -> bool {
     error
         .as_database_error()
-        .and_then(|error| error.code())
+        .and_then(sqlx::error::DatabaseError::code)
         .is_some_and(|code| code == "40001")
 }
 
@@ -142,7 +142,7 @@ fn serialization_failure(error: &sqlx::Error) -> bool {
 pub(crate) fn refuses_data(error: &sqlx::Error) -> bool {
     error
         .as_database_error()
-        .and_then(|error| error.code())
+        .and_then(sqlx::error::DatabaseError::code)
         .is_some_and(|code| {
             ["22", "23", "P0"]
                 .iter()

@@ -31,6 +31,7 @@ mod eventually;
 mod log;
 mod logged;
 mod programs;
+mod records;
 mod role;
 mod rows;
 mod server;
@@ -45,8 +46,3 @@ pub use crate::role::play_role;
 pub use crate::rows::rows;
 pub use crate::server::Server;
 pub use crate::worker::Worker;
-
-// The README's example compiles.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-mod readme {}

@@ -18,7 +18,7 @@ applied AS (
   UPDATE outbox_events e
   SET status = 'FAILED', last_error = $3::text, processed_at = l.at, failed_at = l.at, updated_at = l.at
   FROM locked l
-  WHERE e.id = l.id AND e.status = 'PENDING'
+  WHERE e.id = l.id
   RETURNING e.id
 )
 SELECT s.status, EXISTS (SELECT FROM applied) AS applied

@@ -20,7 +20,7 @@ applied AS (
       last_error = NULL, processed_at = NULL, failed_at = NULL,
       claim_token = NULL, lease_expires_at = NULL, claimed_by = NULL
   FROM locked l
-  WHERE e.id = l.id AND e.status = 'FAILED'
+  WHERE e.id = l.id
   RETURNING e.id
 ),
 woken AS (

@@ -35,7 +35,7 @@ claimed AS (
       lease_expires_at = clock_timestamp() + $7 * interval '1 millisecond', claimed_by = $8,
       updated_at = clock_timestamp()
   FROM bound b
-  WHERE b.n = 1 AND b.handler = ANY ($9::text[]) AND e.id = b.id AND e.handler IS NULL AND e.status = 'PENDING'
+  WHERE b.n = 1 AND b.handler = ANY ($9::text[]) AND e.id = b.id
   RETURNING e.*
 ),
 siblings AS (

@@ -19,21 +19,25 @@ renamed AS MATERIALIZED (
         UNION ALL
         SELECT l.name, l.handler FROM unnest($8::text[], $9::text[]) l (name, handler)) r
 ),
--- From each name along the renames to the end. UNION ends also on a circle.
+-- From each former name along the renames to the end. UNION ends also on a circle.
 walk AS (
-  SELECT n.name AS first, n.name
-  FROM (SELECT l.name FROM unnest($6::text[]) l (name)
-        UNION ALL
-        SELECT s.handler FROM outbox_handlers s WHERE s.patterns && $10::text[]) n
+  SELECT n.name AS first, n.name FROM renamed r CROSS JOIN LATERAL unnest(r.names) n (name)
   UNION
   SELECT w.first, r.handlers[array_position(r.names, w.name)]
   FROM walk w JOIN renamed r ON w.name = ANY (r.names)
 ),
--- The name to use: the last one; on a circle its smallest, the same one for all of its names.
-taker AS (
-  SELECT DISTINCT COALESCE(min(w.name) FILTER (WHERE w.name <> ALL (r.names)), min(w.name)) AS handler
+-- The name to use instead: the last one; on a circle its smallest, the same one for all of its names.
+successor AS (
+  SELECT w.first AS name, COALESCE(min(w.name) FILTER (WHERE w.name <> ALL (r.names)), min(w.name)) AS handler
   FROM walk w CROSS JOIN renamed r
   GROUP BY w.first
+),
+taker AS (
+  SELECT DISTINCT COALESCE(u.handler, n.name) AS handler
+  FROM (SELECT l.name FROM unnest($6::text[]) l (name)
+        UNION ALL
+        SELECT s.handler FROM outbox_handlers s WHERE s.patterns && $10::text[]) n
+  LEFT JOIN successor u ON u.name = n.name
 ),
 numbered AS (
   SELECT t.handler, COALESCE(l.max_retries, s.max_retries) AS max_retries,

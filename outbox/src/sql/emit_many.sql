@@ -19,22 +19,25 @@ renamed AS MATERIALIZED (
         SELECT l.name, l.handler FROM unnest($10::text[], $11::text[]) l (name, handler)) r
 ),
 walk AS (
-  SELECT n.type, n.name AS first, n.name
+  SELECT n.name AS first, n.name FROM renamed r CROSS JOIN LATERAL unnest(r.names) n (name)
+  UNION
+  SELECT w.first, r.handlers[array_position(r.names, w.name)]
+  FROM walk w JOIN renamed r ON w.name = ANY (r.names)
+),
+successor AS (
+  SELECT w.first AS name, COALESCE(min(w.name) FILTER (WHERE w.name <> ALL (r.names)), min(w.name)) AS handler
+  FROM walk w CROSS JOIN renamed r
+  GROUP BY w.first
+),
+taker AS (
+  SELECT DISTINCT n.type, COALESCE(u.handler, n.name) AS handler
   FROM (SELECT l.type, l.name FROM unnest($7::int4[], $8::text[]) l (type, name)
         UNION ALL
         -- By equality, so that many types and many patterns meet in a hash table.
         SELECT c.type, s.handler
         FROM outbox_handlers s CROSS JOIN LATERAL unnest(s.patterns) p (pattern)
         JOIN unnest($12::int4[], $13::text[]) c (type, pattern) ON c.pattern = p.pattern) n
-  UNION
-  SELECT w.type, w.first, r.handlers[array_position(r.names, w.name)]
-  FROM walk w JOIN renamed r ON w.name = ANY (r.names)
-),
-taker AS (
-  SELECT DISTINCT
-    w.type, COALESCE(min(w.name) FILTER (WHERE w.name <> ALL (r.names)), min(w.name)) AS handler
-  FROM walk w CROSS JOIN renamed r
-  GROUP BY w.type, w.first
+  LEFT JOIN successor u ON u.name = n.name
 ),
 numbered AS (
   SELECT t.type, t.handler, COALESCE(l.max_retries, s.max_retries) AS max_retries,

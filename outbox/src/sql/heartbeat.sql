@@ -3,14 +3,14 @@
 UPDATE outbox_events e
 SET lease_expires_at = l.at + $3 * interval '1 millisecond'
 FROM (
-  -- The clock is read above the lock, as when settling.
-  SELECT k.id, k.token, clock_timestamp() AS at
+  -- The token is compared on the locked row and the clock read above the lock, as when settling.
+  SELECT k.id, clock_timestamp() AS at
   FROM (
-    SELECT o.id, i.token FROM unnest($1::uuid[], $2::uuid[]) AS i(id, token)
+    SELECT o.id FROM unnest($1::uuid[], $2::uuid[]) AS i(id, token)
     JOIN outbox_events o ON o.id = i.id AND o.claim_token = i.token
     ORDER BY o.id
     FOR NO KEY UPDATE OF o SKIP LOCKED
   ) k OFFSET 0
 ) l
-WHERE e.id = l.id AND e.claim_token = l.token AND e.status = 'PROCESSING' AND e.lease_expires_at > l.at
+WHERE e.id = l.id AND e.status = 'PROCESSING' AND e.lease_expires_at > l.at
 RETURNING e.id

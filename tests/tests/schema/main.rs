@@ -6,3 +6,4 @@ mod checks_refuse;
 mod d3_times_have_zones;
 mod indexes_leave_claims_hot;
 mod plain_sql;
+mod statements_prepare;

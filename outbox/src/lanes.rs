@@ -1,0 +1,290 @@
+//! How a claim's slots are shared, and how far it has come, lane by lane.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use uuid::Uuid;
+
+use crate::position::Position;
+
+/// Records that stand together in a claim's index: those of one handler name, or the unbound ones
+/// of one event type.
+#[derive(Debug)]
+struct Lane {
+    name: Arc<str>,
+    position: Position,
+    /// More may be due behind the position.
+    hungry: bool,
+}
+
+/// The lanes of one arm of the claim.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    each: Vec<Lane>,
+    by_name: HashMap<Arc<str>, usize>,
+    /// Which lane the odd slot goes to.
+    turn: usize,
+}
+
+/// How a claim came back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Came {
+    /// With all that it asked for, on some lane: more may be due.
+    Full,
+    /// With less.
+    Short,
+}
+
+/// What one statement asks for: as many entries in each list as lanes that get a slot.
+#[derive(Debug, Default)]
+pub(crate) struct Ask {
+    pub(crate) lanes: Vec<usize>,
+    names: Vec<Arc<str>>,
+    pub(crate) slots: Vec<i32>,
+    pub(crate) at: Vec<DateTime<Utc>>,
+    pub(crate) ids: Vec<Uuid>,
+    /// For every lane, asked or not: rows that came, and the last of them.
+    picked: Vec<(usize, Position)>,
+}
+
+impl Ask {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lanes.is_empty()
+    }
+
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.names.iter().map(|name| &**name).collect()
+    }
+
+    /// A row came for this lane.
+    pub(crate) fn picked(&mut self, lane: usize, at: Position) {
+        if let Some((count, last)) = self.picked.get_mut(lane) {
+            *count += 1;
+            *last = at.max(*last);
+        }
+    }
+}
+
+impl Lanes {
+    pub(crate) fn new(names: impl IntoIterator<Item = Arc<str>>) -> Self {
+        let lane = |name| Lane {
+            name,
+            position: Position::default(),
+            hungry: true,
+        };
+        let lanes: Vec<Lane> = names.into_iter().map(lane).collect();
+        let by_name = lanes
+            .iter()
+            .enumerate()
+            .map(|(i, lane)| (Arc::clone(&lane.name), i))
+            .collect();
+        Self {
+            each: lanes,
+            by_name,
+            turn: 0,
+        }
+    }
+
+    /// Replaces the lanes behind the first `fixed` ones; those that stay keep their positions.
+    /// Whether there is a new one.
+    pub(crate) fn replace_behind(&mut self, fixed: usize, names: &[&str]) -> bool {
+        let former = self.each.split_off(fixed);
+        for lane in &former {
+            self.by_name.remove(&lane.name);
+        }
+        let mut former: HashMap<Arc<str>, Lane> = former
+            .into_iter()
+            .map(|lane| (Arc::clone(&lane.name), lane))
+            .collect();
+        let mut new = false;
+        for name in names {
+            if self.by_name.contains_key(*name) {
+                continue;
+            }
+            let lane = former.remove(*name).unwrap_or_else(|| {
+                new = true;
+                Lane {
+                    name: Arc::from(*name),
+                    position: Position::default(),
+                    hungry: true,
+                }
+            });
+            self.by_name.insert(Arc::clone(&lane.name), self.each.len());
+            self.each.push(lane);
+        }
+        new
+    }
+
+    /// Rows may be due on every lane.
+    pub(crate) fn wake_all(&mut self) {
+        self.each.iter_mut().for_each(|lane| lane.hungry = true);
+    }
+
+    pub(crate) fn hungry(&self) -> bool {
+        self.each.iter().any(|lane| lane.hungry)
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(crate) fn name(&self, lane: usize) -> &Arc<str> {
+        &self.each[lane].name
+    }
+
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.each.iter().map(|lane| &*lane.name).collect()
+    }
+
+    pub(crate) fn positions(&self) -> HashMap<String, Position> {
+        let pair = |lane: &Lane| (lane.name.to_string(), lane.position);
+        self.each.iter().map(pair).collect()
+    }
+
+    /// Shares `free` slots evenly among the hungry lanes, in turn, and adds to each its part of
+    /// what it may look `ahead`; at most `most` in all. `from_beginning`: without the positions.
+    pub(crate) fn share(
+        &mut self,
+        free: usize,
+        ahead: impl Fn(usize) -> usize,
+        most: usize,
+        from_beginning: bool,
+    ) -> Ask {
+        let hungry: Vec<usize> = (0..self.each.len())
+            .filter(|lane| self.each[*lane].hungry)
+            .collect();
+        let free = share_evenly(free, hungry.len(), self.turn);
+        let most = share_evenly(most, hungry.len(), self.turn);
+        self.turn = self.turn.wrapping_add(1);
+        let mut ask = Ask {
+            picked: vec![(0, Position::default()); self.each.len()],
+            ..Ask::default()
+        };
+        for ((lane, free), most) in hungry.iter().copied().zip(free).zip(most) {
+            let slots = (free + ahead(lane) / hungry.len()).min(most);
+            if slots == 0 {
+                continue;
+            }
+            let after = if from_beginning {
+                Position::default()
+            } else {
+                self.each[lane].position
+            };
+            ask.lanes.push(lane);
+            ask.names.push(Arc::clone(&self.each[lane].name));
+            ask.slots.push(i32::try_from(slots).unwrap_or(i32::MAX));
+            ask.at.push(after.at);
+            ask.ids.push(after.id);
+        }
+        ask
+    }
+
+    /// Takes note of what came: a full lane goes on behind its last row, a short one has seen all
+    /// that was due at `now`.
+    pub(crate) fn note(&mut self, ask: &Ask, now: DateTime<Utc>) -> Came {
+        let mut came = Came::Short;
+        for (lane, slots) in ask.lanes.iter().zip(&ask.slots) {
+            let (count, last) = ask.picked[*lane];
+            let lane = &mut self.each[*lane];
+            lane.hungry = i32::try_from(count).unwrap_or(i32::MAX) >= *slots;
+            if lane.hungry {
+                lane.position = last;
+                came = Came::Full;
+            } else {
+                lane.position = Position::seen_all(now);
+            }
+        }
+        came
+    }
+}
+
+/// `total` in `parts` that differ by one at most; the odd ones go to those whose `turn` it is.
+fn share_evenly(total: usize, parts: usize, turn: usize) -> Vec<usize> {
+    if parts == 0 {
+        return Vec::new();
+    }
+    let (each, odd) = (total / parts, total % parts);
+    (0..parts)
+        .map(|part| each + usize::from((part + parts - turn % parts) % parts < odd))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lanes(names: &[&str]) -> Lanes {
+        Lanes::new(names.iter().map(|name| Arc::from(*name)))
+    }
+
+    #[test]
+    fn slots_are_shared_exactly_and_in_turn() {
+        assert_eq!(share_evenly(64, 3, 0), [22, 21, 21]);
+        assert_eq!(share_evenly(64, 3, 1), [21, 22, 21]);
+        assert_eq!(share_evenly(2, 3, 2), [1, 0, 1]);
+        assert_eq!(share_evenly(0, 3, 0), [0, 0, 0]);
+        assert_eq!(share_evenly(5, 0, 0), [0; 0]);
+        for turn in 0..10 {
+            assert_eq!(share_evenly(7, 4, turn).iter().sum::<usize>(), 7);
+        }
+    }
+
+    #[test]
+    fn with_more_lanes_than_slots_every_lane_has_its_turn() {
+        let mut lanes = lanes(&["a", "b", "c", "d", "e"]);
+        let mut asked = [0; 5];
+        for _ in 0..5 {
+            let ask = lanes.share(2, |_| 0, 500, false);
+            assert_eq!(ask.slots, [1, 1]);
+            ask.lanes.iter().for_each(|lane| asked[*lane] += 1);
+        }
+        assert_eq!(asked, [2; 5]);
+    }
+
+    #[test]
+    fn no_more_is_asked_for_than_one_statement_may_claim() {
+        let mut lanes = lanes(&["a", "b", "c"]);
+        let ask = lanes.share(64, |_| 10_000, 500, false);
+        assert_eq!(ask.slots.iter().sum::<i32>(), 500);
+    }
+
+    #[test]
+    fn a_full_lane_goes_on_and_a_short_one_has_seen_all() {
+        let mut lanes = lanes(&["a", "b"]);
+        let now = Position::END.at;
+        let last = Position {
+            at: Position::default().at,
+            id: Uuid::max(),
+        };
+        let mut ask = lanes.share(2, |_| 0, 500, false);
+        ask.picked(0, last);
+        assert_eq!(lanes.note(&ask, now), Came::Full);
+        assert_eq!(lanes.each[0].position, last);
+        assert_eq!(lanes.each[1].position, Position::seen_all(now));
+
+        // Only the full lane is asked again, from where it was.
+        let ask = lanes.share(2, |_| 0, 500, false);
+        assert_eq!((ask.lanes.clone(), ask.slots.clone()), (vec![0], vec![2]));
+        assert_eq!((ask.at[0], ask.ids[0]), (last.at, last.id));
+        assert_eq!(lanes.note(&ask, now), Came::Short);
+        assert!(!lanes.hungry());
+    }
+
+    #[test]
+    fn lanes_behind_the_fixed_ones_come_and_go_and_keep_their_positions() {
+        let mut lanes = lanes(&["a", "b"]);
+        assert!(lanes.replace_behind(2, &["x", "a", "y"]));
+        assert_eq!(lanes.names(), ["a", "b", "x", "y"]);
+        let now = Position::END.at;
+        let ask = lanes.share(4, |_| 0, 500, false);
+        lanes.note(&ask, now);
+
+        assert!(!lanes.replace_behind(2, &["y"]));
+        assert_eq!((lanes.find("y"), lanes.find("x")), (Some(2), None));
+        assert_eq!(lanes.each[2].position, Position::seen_all(now));
+        assert!(lanes.replace_behind(2, &["x", "y"]));
+        assert_eq!((lanes.find("x"), lanes.find("y")), (Some(2), Some(3)));
+        assert_eq!(lanes.each[2].position, Position::default());
+    }
+}

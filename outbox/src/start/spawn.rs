@@ -80,15 +80,7 @@ impl Start {
             floor: Mutex::new(Floor::default()),
             idle: Notify::new(),
         });
-        let settler = Settler {
-            sessions: sessions.clone(),
-            claims: Arc::clone(&claims),
-            settlements: Arc::clone(&settlements),
-            load: Arc::clone(&dispatcher),
-            wake: Arc::clone(&wake),
-            log_errors: options.log_errors,
-            stopped: settled.clone(),
-        };
+        let settler = settler(&dispatcher, &sessions, options.log_errors, &settled);
         let recovery = Recovery::new(plain_names.clone(), &options);
         let means = Means {
             sessions: sessions.clone(),
@@ -143,6 +135,24 @@ impl Start {
             stop,
             stopped,
         })))
+    }
+}
+
+/// Stores what dispatch comes to.
+fn settler(
+    dispatcher: &Arc<Dispatcher>,
+    sessions: &Sessions,
+    log_errors: bool,
+    stopped: &CancellationToken,
+) -> Settler<Dispatcher> {
+    Settler {
+        sessions: sessions.clone(),
+        claims: Arc::clone(&dispatcher.claims),
+        settlements: Arc::clone(&dispatcher.settlements),
+        load: Arc::clone(dispatcher),
+        wake: Arc::clone(&dispatcher.wake),
+        log_errors,
+        stopped: stopped.clone(),
     }
 }
 

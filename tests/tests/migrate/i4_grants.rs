@@ -37,12 +37,15 @@ async fn handle(event: Happened, context: Context) -> Result<(), &'static str> {
 
 /// A pool of a new role with these privileges, and no others.
 async fn role(database: &Database, role: &str, grants: &[(&str, &str)]) -> PgPool {
-    let mut sql = format!(
-        "REVOKE ALL ON SCHEMA public FROM PUBLIC; CREATE ROLE {role} LOGIN; GRANT USAGE ON SCHEMA public TO {role};"
+    let grants: Vec<String> = grants
+        .iter()
+        .map(|(privilege, table)| format!("GRANT {privilege} ON {table} TO {role}"))
+        .collect();
+    let grants = grants.join("; ");
+    let sql = format!(
+        "REVOKE ALL ON SCHEMA public FROM PUBLIC; CREATE ROLE {role} LOGIN;
+         GRANT USAGE ON SCHEMA public TO {role}; {grants}"
     );
-    for (privilege, table) in grants {
-        sql += &format!("GRANT {privilege} ON {table} TO {role};");
-    }
     database
         .pool()
         .execute(raw_sql(AssertSqlSafe(sql)))

@@ -1,10 +1,11 @@
 //! A handler that was renamed, while both versions run.
 
+use outbox::RawEvent;
 use outbox::Status::Sent;
 use outbox::sqlx::query;
 use outbox_tests::Database;
 
-use crate::{NEW, NOTHING, OLD, emit, records_are, run, stop};
+use crate::{NEW, NOTHING, OLD, emit, records_are, run, states, stop};
 
 #[tokio::test]
 async fn e12_old_and_new_both_run_and_emit_one_record_for_each_event() {
@@ -49,4 +50,47 @@ async fn e12_records_under_the_former_name_are_delivered_by_the_renamed_handler(
     // The name that stands on the row stays: it is what the row was written for.
     records_are(&database, &[(Some("mail"), Sent), (Some("ship"), Sent)]).await;
     stop(newer).await;
+}
+
+#[outbox::handler(
+    event = "renames.happened",
+    name = "renames_third",
+    alias = "renames_second"
+)]
+async fn third(_event: RawEvent) {}
+
+#[tokio::test]
+async fn e12_a_row_of_plain_sql_follows_a_chain_of_renames_to_its_end() {
+    let database = Database::new().await;
+    // What two earlier versions left behind.
+    query(
+        "INSERT INTO outbox_handlers (handler, patterns, aliases, max_retries) VALUES
+           ('renames_first', '{renames.happened}', '{}', 2),
+           ('renames_second', '{renames.*}', '{renames_first}', 3)",
+    )
+    .execute(&database.pool())
+    .await
+    .unwrap();
+    let outbox = outbox::start(database.pool())
+        .only(["renames_third"])
+        .await
+        .unwrap();
+    query("INSERT INTO outbox_events (event_type, payload) VALUES ('renames.happened', '{}')")
+        .execute(&database.pool())
+        .await
+        .unwrap();
+    outbox.drained().await.unwrap();
+    let rows = database.rows().await;
+    assert_eq!(states(&rows), [(Some("renames_third"), Sent)]);
+    assert_eq!(rows[0].max_retries, Some(5));
+
+    // As it does for one that is emitted.
+    emit(NOTHING, &database, "renames.happened").await;
+    let rows = records_are(
+        &database,
+        &[(Some("renames_third"), Sent), (Some("renames_third"), Sent)],
+    )
+    .await;
+    assert!(rows.iter().all(|row| row.max_retries == Some(5)));
+    outbox.shutdown().await.unwrap();
 }

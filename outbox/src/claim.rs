@@ -64,10 +64,10 @@ pub(crate) struct Poller {
     lanes: Lanes,
     /// Which of the runtime's handlers serves each of them.
     handlers: Vec<usize>,
-    /// One for each event type of which rows may be unbound: first the types that handlers name,
-    /// then those that were met under their patterns.
+    /// One for each event type of which rows may be unbound: first those that handlers name, then
+    /// those that were met under their patterns.
     unbound: Lanes,
-    /// The named types' own limits.
+    /// The own limits of the types that handlers name.
     limits: Vec<Option<i32>>,
     /// The handlers' patterns that end in `*`.
     patterns: Vec<&'static str>,
@@ -120,8 +120,9 @@ impl Poller {
     }
 
     /// Polls until shutdown begins. A statement under way is always waited for: a claim whose reply
-    /// nobody reads still happens on the server. Returns what was claimed when dispatch took nothing
-    /// any more.
+    /// nobody reads still happens on the server.
+    ///
+    /// Returns what was claimed when dispatch took nothing any more.
     pub(crate) async fn run(mut self) -> Vec<(Uuid, Uuid)> {
         let mut outage = Outage::none("claiming");
         while !self.means.stopping.is_cancelled() {
@@ -263,11 +264,11 @@ impl Poller {
         let statement = sqlx::query(UNBOUND_TYPES).bind(&self.patterns);
         let rows = self.means.sessions.fetch(statement).await?;
         self.types_looked = Some((Instant::now(), started.elapsed()));
-        let met: Vec<&str> = rows
+        let types: Vec<&str> = rows
             .iter()
             .map(|row| row.try_get(0))
             .collect::<sqlx::Result<_>>()?;
-        self.unbound_due |= self.unbound.replace_behind(self.limits.len(), &met);
+        self.unbound_due |= self.unbound.meet(self.limits.len(), &types);
         Ok(())
     }
 

@@ -16,6 +16,7 @@ use crate::context::Signals;
 use crate::error_text::{chain, guarded, panic_text};
 use crate::handler::{HandlerFuture, HandlerSpec};
 use crate::lease::Claims;
+use crate::options::Options;
 use crate::outcome::{Failure, Outcome};
 use crate::pattern;
 use crate::record::Claimed;
@@ -58,26 +59,26 @@ impl Delivery {
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
     pub(crate) handlers: Vec<Handler>,
-    pub(crate) concurrency: usize,
-    pub(crate) batch_size: usize,
-    pub(crate) jitter: f64,
+    concurrency: usize,
+    batch_size: usize,
+    jitter: f64,
     pub(crate) cancel_grace: Duration,
-    pub(crate) surroundings: Arc<Surroundings>,
-    pub(crate) claims: Arc<Claims>,
-    pub(crate) settlements: Arc<Settlements>,
-    pub(crate) wake: Arc<Wake>,
+    surroundings: Arc<Surroundings>,
+    claims: Arc<Claims>,
+    settlements: Arc<Settlements>,
+    wake: Arc<Wake>,
     /// Shutdown has begun: handlers should come to an end.
     pub(crate) stopping: CancellationToken,
     /// Shutdown has waited long enough: handlers are dropped.
     pub(crate) aborted: CancellationToken,
-    pub(crate) floor: Mutex<Floor>,
+    floor: Mutex<Floor>,
     /// The last running handler ended.
     pub(crate) idle: Notify,
 }
 
 /// What is running and what waits for a slot.
 #[derive(Debug, Default)]
-pub(crate) struct Floor {
+struct Floor {
     queue: VecDeque<Delivery>,
     running: usize,
     suspect: bool,
@@ -127,6 +128,35 @@ pub(crate) struct Room {
 }
 
 impl Dispatcher {
+    pub(crate) fn new(
+        options: &Options,
+        handlers: Vec<Handler>,
+        surroundings: Arc<Surroundings>,
+        claims: Arc<Claims>,
+        settlements: Arc<Settlements>,
+        wake: Arc<Wake>,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self {
+            floor: Mutex::new(Floor {
+                meters: vec![Meter::default(); handlers.len()],
+                ..Floor::default()
+            }),
+            handlers,
+            concurrency: options.concurrency,
+            batch_size: options.batch_size,
+            jitter: options.retry.jitter,
+            cancel_grace: options.cancel_grace,
+            surroundings,
+            claims,
+            settlements,
+            wake,
+            stopping,
+            aborted: CancellationToken::new(),
+            idle: Notify::new(),
+        }
+    }
+
     fn floor(&self) -> MutexGuard<'_, Floor> {
         self.floor.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -135,8 +165,6 @@ impl Dispatcher {
     /// costs as much as one for hundreds.
     pub(crate) fn room(&self) -> Option<Room> {
         let mut floor = self.floor();
-        let count = self.handlers.len();
-        floor.meters.resize(count, Meter::default());
         let free = self.concurrency - floor.running.min(self.concurrency);
         // Slots that will be free again within the look-ahead.
         let brisk: usize = floor
@@ -181,7 +209,6 @@ impl Dispatcher {
             if floor.closed {
                 return deliveries.iter().map(Delivery::claim).collect();
             }
-            floor.meters.resize(self.handlers.len(), Meter::default());
             for delivery in deliveries {
                 if delivery.record.recovery_count >= SUSPECT {
                     floor.suspect = true;

@@ -86,23 +86,21 @@ impl Lanes {
         }
     }
 
-    /// Replaces the lanes behind the first `fixed` ones; those that stay keep their positions.
-    /// Whether there is a new one.
-    pub(crate) fn replace_behind(&mut self, fixed: usize, names: &[&str]) -> bool {
-        let former = self.each.split_off(fixed);
-        for lane in &former {
-            self.by_name.remove(&lane.name);
-        }
-        let mut former: HashMap<Arc<str>, Lane> = former
-            .into_iter()
+    /// Keeps the first `count` lanes and has one for each of `names` besides. Whether there are new
+    /// ones.
+    pub(crate) fn meet(&mut self, count: usize, names: &[&str]) -> bool {
+        let mut met: HashMap<Arc<str>, Lane> = self
+            .each
+            .drain(count..)
             .map(|lane| (Arc::clone(&lane.name), lane))
             .collect();
+        self.by_name.retain(|_, lane| *lane < count);
         let mut new = false;
         for name in names {
             if self.by_name.contains_key(*name) {
                 continue;
             }
-            let lane = former.remove(*name).unwrap_or_else(|| {
+            let lane = met.remove(*name).unwrap_or_else(|| {
                 new = true;
                 Lane {
                     name: Arc::from(*name),
@@ -250,6 +248,20 @@ mod tests {
     }
 
     #[test]
+    fn lanes_that_were_met_keep_their_positions_and_go_when_their_rows_are_gone() {
+        let mut lanes = lanes(&["named"]);
+        assert!(lanes.meet(1, &["a", "named", "b"]));
+        let ask = lanes.share(3, |_| 0, 500, false);
+        lanes.note(&ask, Position::END.at);
+        assert!(!lanes.meet(1, &["b"]), "b is known");
+        assert_eq!(lanes.names(), ["named", "b"]);
+        assert_eq!(lanes.find("b"), Some(1));
+        assert_eq!(lanes.find("a"), None);
+        assert_eq!(lanes.each[1].position, Position::seen_all(Position::END.at));
+        assert!(lanes.meet(1, &["b", "c"]), "c is new");
+    }
+
+    #[test]
     fn a_full_lane_goes_on_and_a_short_one_has_seen_all() {
         let mut lanes = lanes(&["a", "b"]);
         let now = Position::END.at;
@@ -269,22 +281,5 @@ mod tests {
         assert_eq!((ask.at[0], ask.ids[0]), (last.at, last.id));
         assert_eq!(lanes.note(&ask, now), Came::Short);
         assert!(!lanes.hungry());
-    }
-
-    #[test]
-    fn lanes_behind_the_fixed_ones_come_and_go_and_keep_their_positions() {
-        let mut lanes = lanes(&["a", "b"]);
-        assert!(lanes.replace_behind(2, &["x", "a", "y"]));
-        assert_eq!(lanes.names(), ["a", "b", "x", "y"]);
-        let now = Position::END.at;
-        let ask = lanes.share(4, |_| 0, 500, false);
-        lanes.note(&ask, now);
-
-        assert!(!lanes.replace_behind(2, &["y"]));
-        assert_eq!((lanes.find("y"), lanes.find("x")), (Some(2), None));
-        assert_eq!(lanes.each[2].position, Position::seen_all(now));
-        assert!(lanes.replace_behind(2, &["x", "y"]));
-        assert_eq!((lanes.find("x"), lanes.find("y")), (Some(2), Some(3)));
-        assert_eq!(lanes.each[2].position, Position::default());
     }
 }

@@ -1,11 +1,11 @@
 //! The parts of a runtime, put together and set going.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 
 use sqlx::PgPool;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +13,7 @@ use super::problem::StartError;
 use super::{STATEMENT_LIMIT, Start};
 use crate::call::Surroundings;
 use crate::claim::{Means, Poller};
-use crate::dispatch::{Dispatcher, Floor, Handler};
+use crate::dispatch::{Dispatcher, Handler};
 use crate::emit::Emitter;
 use crate::emit::default::Entered;
 use crate::handler::HandlerSpec;
@@ -58,29 +58,31 @@ impl Start {
         };
         let names = lane_names(specs);
         let unbound = unbound_types(specs);
-        let patterns = patterns(specs);
+        let patterns = wildcards(specs);
         let types = unbound.iter().map(|(event_type, _)| *event_type).collect();
         let plain_names: Vec<String> = names.iter().map(|(name, _)| name.to_string()).collect();
 
         let listener = options
             .listen
             .then(|| spawn_listener(&pool, &options, Arc::clone(&wake), stopping.clone()));
-        let dispatcher = Arc::new(Dispatcher {
-            handlers: specs.iter().map(handler).collect(),
-            concurrency: options.concurrency,
-            batch_size: options.batch_size,
-            jitter: options.retry.jitter,
-            cancel_grace: options.cancel_grace,
-            surroundings: Arc::new(Surroundings { pool, states }),
+        let dispatcher = Arc::new(Dispatcher::new(
+            &options,
+            specs.iter().map(handler).collect(),
+            Arc::new(Surroundings { pool, states }),
+            Arc::clone(&claims),
+            Arc::clone(&settlements),
+            Arc::clone(&wake),
+            stopping.clone(),
+        ));
+        let settler = Settler {
+            sessions: sessions.clone(),
             claims: Arc::clone(&claims),
             settlements: Arc::clone(&settlements),
+            load: Arc::clone(&dispatcher),
             wake: Arc::clone(&wake),
-            stopping: stopping.clone(),
-            aborted: CancellationToken::new(),
-            floor: Mutex::new(Floor::default()),
-            idle: Notify::new(),
-        });
-        let settler = settler(&dispatcher, &sessions, options.log_errors, &settled);
+            log_errors: options.log_errors,
+            stopped: settled.clone(),
+        };
         let recovery = Recovery::new(plain_names.clone(), &options);
         let means = Means {
             sessions: sessions.clone(),
@@ -138,24 +140,6 @@ impl Start {
     }
 }
 
-/// Stores what dispatch comes to.
-fn settler(
-    dispatcher: &Arc<Dispatcher>,
-    sessions: &Sessions,
-    log_errors: bool,
-    stopped: &CancellationToken,
-) -> Settler<Dispatcher> {
-    Settler {
-        sessions: sessions.clone(),
-        claims: Arc::clone(&dispatcher.claims),
-        settlements: Arc::clone(&dispatcher.settlements),
-        load: Arc::clone(dispatcher),
-        wake: Arc::clone(&dispatcher.wake),
-        log_errors,
-        stopped: stopped.clone(),
-    }
-}
-
 fn spawn_listener(
     pool: &PgPool,
     options: &Options,
@@ -189,13 +173,11 @@ fn unbound_types(specs: &[&'static HandlerSpec]) -> Vec<(&'static str, Option<i3
         .collect()
 }
 
-/// The patterns of these handlers that end in `*`, each once.
-fn patterns(specs: &[&'static HandlerSpec]) -> Vec<&'static str> {
+/// Their patterns that end in `*`.
+fn wildcards(specs: &[&'static HandlerSpec]) -> Vec<&'static str> {
     let patterns = specs.iter().flat_map(|spec| spec.patterns.iter().copied());
-    let mut patterns: Vec<&'static str> = patterns.filter(|p| p.contains('*')).collect();
-    patterns.sort_unstable();
-    patterns.dedup();
-    patterns
+    let wildcards: BTreeSet<&'static str> = patterns.filter(|p| p.contains('*')).collect();
+    wildcards.into_iter().collect()
 }
 
 /// Writes which events the handlers want.

@@ -2,7 +2,7 @@
 -- in one statement: PROCESSING without a handler never exists.
 -- $1 event types  $2 slots for each  $3, $4 each one's position  $5 each type's own limit
 -- $6 claim token  $7 lease in ms  $8 worker  $9 the handlers that run here  $10 this runtime's limit  $11 channel
-WITH pick AS MATERIALIZED (
+WITH RECURSIVE pick AS MATERIALIZED (
   SELECT x.*, k.type_max FROM unnest($1::text[], $2::int[], $3::timestamptz[], $4::uuid[], $5::int[])
     AS k(name, slots, at, id, type_max),
   LATERAL (
@@ -13,15 +13,34 @@ WITH pick AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
   ) x
 ),
+-- Who was renamed to whom, as in emit_renamed.sql, which explains the steps.
+renamed AS MATERIALIZED (
+  SELECT COALESCE(array_agg(a.name ORDER BY a.name, s.handler), '{}') AS names,
+         COALESCE(array_agg(s.handler ORDER BY a.name, s.handler), '{}') AS handlers
+  FROM outbox_handlers s CROSS JOIN LATERAL unnest(s.aliases) a (name)
+  WHERE s.aliases <> '{}' AND a.name <> s.handler
+),
+walk AS (
+  SELECT n.name AS first, n.name FROM renamed r CROSS JOIN LATERAL unnest(r.names) n (name)
+  UNION
+  SELECT w.first, r.handlers[array_position(r.names, w.name)]
+  FROM walk w JOIN renamed r ON w.name = ANY (r.names)
+),
+successor AS (
+  SELECT w.first AS name, COALESCE(min(w.name) FILTER (WHERE w.name <> ALL (r.names)), min(w.name)) AS handler
+  FROM walk w CROSS JOIN renamed r
+  GROUP BY w.first
+),
 subscribed AS MATERIALIZED (
   -- A handler that was renamed takes over what its former names subscribed to.
-  SELECT t.event_type, COALESCE(r.handler, s.handler) AS handler, min(COALESCE(r.max_retries, s.max_retries)) AS max_retries
-  FROM (SELECT DISTINCT event_type FROM pick) t
-  JOIN outbox_handlers s ON EXISTS (
-    SELECT FROM unnest(s.patterns) q WHERE q = t.event_type OR q = '*'
-      OR (right(q, 2) = '.*' AND starts_with(t.event_type, left(q, -1))))
-  LEFT JOIN outbox_handlers r ON s.handler = ANY (r.aliases) AND r.handler <> s.handler
-  GROUP BY 1, 2
+  SELECT x.event_type, x.handler, h.max_retries
+  FROM (SELECT DISTINCT t.event_type, COALESCE(u.handler, s.handler) AS handler
+        FROM (SELECT DISTINCT event_type FROM pick) t
+        JOIN outbox_handlers s ON EXISTS (
+          SELECT FROM unnest(s.patterns) q WHERE q = t.event_type OR q = '*'
+            OR (right(q, 2) = '.*' AND starts_with(t.event_type, left(q, -1))))
+        LEFT JOIN successor u ON u.name = s.handler) x
+  LEFT JOIN outbox_handlers h ON h.handler = x.handler
 ),
 bound AS MATERIALIZED (
   -- The first of each event's handlers takes the row itself: one that runs here, where there is one.

@@ -115,7 +115,7 @@ async fn what_is_bound_is_not_bound_again() {
 async fn what_is_not_due_or_not_pending_is_not_bound() {
     let database = Database::new().await;
     unchecked(&database).await;
-    subscribe(&database, &[("a", "type")]).await;
+    subscribe(&database, &[("a", "*")]).await;
     let mut binder = impatient(&database).await;
     for odd in [
         "next_attempt_at = clock_timestamp() + interval '1 minute'",
@@ -157,4 +157,29 @@ async fn as_many_as_asked_for_are_bound() {
     let mut binder = impatient(&database).await;
     assert_eq!(bind(&mut binder, 3, &["a", "b"]).await.len(), 3);
     assert_eq!(database.rows().await.len(), 5 + 3);
+}
+
+#[tokio::test]
+async fn each_of_ones_own_handlers_gets_one_record_under_any_plan() {
+    for settings in [
+        "SET enable_seqscan = on",
+        "SET enable_hashjoin = off; SET enable_mergejoin = off",
+        "SET enable_nestloop = off; SET enable_mergejoin = off",
+        "SET enable_nestloop = off; SET enable_hashjoin = off",
+    ] {
+        let database = Database::new().await;
+        subscribe(&database, &[("a", "type"), ("b", "*"), ("c", "type")]).await;
+        for _ in 0..5 {
+            unbound(&database).await;
+        }
+        let mut binder = impatient(&database).await;
+        sqlx::raw_sql(settings).execute(&mut binder).await.unwrap();
+        assert_eq!(bind(&mut binder, 10, &["a", "b", "c"]).await.len(), 5);
+        let rows = database.rows().await;
+        let handlers: BTreeSet<(Uuid, String)> = rows
+            .iter()
+            .map(|row| (row.event_id.into(), row.handler.clone().unwrap()))
+            .collect();
+        assert_eq!((rows.len(), handlers.len()), (15, 15), "{settings}");
+    }
 }

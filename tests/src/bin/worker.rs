@@ -2,7 +2,8 @@
 //!
 //! Records of the handler `worker` say what to do by their payload's `act`, the process by the
 //! environment variable `ACT` where the payload doesn't; `GATE` is an advisory lock to wait for
-//! first. Reports `started`, `begins <record>`, and what is logged as `log …`.
+//! first. Reports `started`, `begins <record>`, `tasks <count>` when it changes, and what is logged
+//! as `log …`.
 
 #![allow(clippy::print_stdout, clippy::panic, reason = "the test reads it")]
 
@@ -65,10 +66,18 @@ async fn main() -> anyhow::Result<()> {
             *told += 1;
         }
     };
+    let mut tasks = 0;
     loop {
         tokio::select! {
             _ = terminate.recv() => break,
             () = tokio::time::sleep(Duration::from_millis(20)) => tell(&mut told),
+        }
+        let alive = tokio::runtime::Handle::current()
+            .metrics()
+            .num_alive_tasks();
+        if alive != tasks {
+            println!("tasks {alive}");
+            tasks = alive;
         }
     }
     let result = outbox.shutdown().await;

@@ -24,6 +24,7 @@ use crate::wake::Wake;
 
 const CLAIM: &str = include_str!("sql/claim.sql");
 const BIND: &str = include_str!("sql/bind.sql");
+const UNBOUND_TYPES: &str = include_str!("sql/unbound_types.sql");
 
 /// Where a claimed row's columns begin in each statement's answer.
 const CLAIM_COLUMNS: usize = 3;
@@ -67,8 +68,12 @@ pub(crate) struct Poller {
     unbound: Lanes,
     /// The types' own limits.
     limits: Vec<Option<i32>>,
+    /// What handlers take besides types that they name: `prefix.*`, `*`.
+    patterns: Vec<&'static str>,
     /// Unbound rows were seen, or may be there.
     unbound_due: bool,
+    /// They were seen, but not behind the positions: they were committed late.
+    unbound_missed: bool,
     looked: Option<Instant>,
     look_took: Duration,
     /// The last claim found less than it had room for.
@@ -81,12 +86,14 @@ pub(crate) struct Poller {
 
 impl Poller {
     /// `names`: what each handler's records may stand under, its former names included.
-    /// `unbound`: the event types of the handlers with the types' own limits.
+    /// `unbound`: the event types of the handlers with the types' own limits; `patterns`: what they
+    /// take besides.
     pub(crate) fn new(
         means: Means,
         recovery: Recovery,
         names: Vec<(Arc<str>, usize)>,
         unbound: Vec<(&'static str, Option<i32>)>,
+        patterns: Vec<&'static str>,
     ) -> Self {
         let (names, handlers): (Vec<_>, Vec<_>) = names.into_iter().unzip();
         let (types, limits): (Vec<_>, Vec<_>) = unbound.into_iter().unzip();
@@ -98,6 +105,8 @@ impl Poller {
             unbound_due: !types.is_empty(),
             unbound: Lanes::new(types.into_iter().map(Arc::from)),
             limits,
+            patterns,
+            unbound_missed: false,
             looked: None,
             look_took: Duration::ZERO,
             came_short: false,
@@ -171,15 +180,18 @@ impl Poller {
         if look || Instant::now() >= self.due {
             self.lanes.wake_all();
         }
+        if look && !self.patterns.is_empty() {
+            self.find_types().await?;
+        }
         let bound = if self.unbound_due {
-            self.bind(&mut room, look).await?
+            self.bind(&mut room, look || self.unbound_missed).await?
         } else {
             None
         };
         let asked = self.claim(&room, look).await?;
         match bound {
             // Rows that were passed over are bound by runtimes that run their handlers: no haste.
-            Some(Came::Short) => self.unbound_due = false,
+            Some(Came::Short) => self.unbound_due = self.unbound_missed,
             Some(Came::Full) => self.unbound_due = true,
             None if !asked => return Ok(self.recovery.longest()),
             None => {}
@@ -320,6 +332,7 @@ impl Poller {
         let started = Instant::now();
         let rows = self.means.sessions.fetch(statement).await?;
 
+        self.unbound_missed = false;
         let Some(first) = rows.first() else {
             return Ok(Some(Came::Short));
         };
@@ -346,9 +359,24 @@ impl Poller {
         if siblings > 0 {
             self.lanes.wake_all();
         }
+        self.unbound_missed = !look && ask.none_picked();
         room.free = room.free.saturating_sub(claimed.len());
         self.hand_over(claimed, token, started);
         Ok(Some(self.unbound.note(&ask, now)))
+    }
+
+    /// Takes note of event types that only a pattern selects and of which unbound rows are there.
+    async fn find_types(&mut self) -> sqlx::Result<()> {
+        let statement = sqlx::query(UNBOUND_TYPES).bind(&self.patterns);
+        for row in self.means.sessions.fetch(statement).await? {
+            let event_type: &str = row.try_get(0)?;
+            if self.unbound.find(event_type).is_none() {
+                self.unbound.add(Arc::from(event_type));
+                self.limits.push(None);
+                self.unbound_due = true;
+            }
+        }
+        Ok(())
     }
 
     fn note_look(&mut self, started: Instant) {

@@ -57,6 +57,11 @@ impl Ask {
         self.names.iter().map(|name| &**name).collect()
     }
 
+    /// Whether no row came for any lane.
+    pub(crate) fn none_picked(&self) -> bool {
+        self.picked.iter().all(|(count, _)| *count == 0)
+    }
+
     /// A row came for this lane.
     pub(crate) fn picked(&mut self, lane: usize, at: Position) {
         if let Some((count, last)) = self.picked.get_mut(lane) {
@@ -68,22 +73,23 @@ impl Ask {
 
 impl Lanes {
     pub(crate) fn new(names: impl IntoIterator<Item = Arc<str>>) -> Self {
-        let lane = |name| Lane {
+        let mut lanes = Self {
+            each: Vec::new(),
+            by_name: HashMap::new(),
+            turn: 0,
+        };
+        names.into_iter().for_each(|name| lanes.add(name));
+        lanes
+    }
+
+    /// Another lane, the last.
+    pub(crate) fn add(&mut self, name: Arc<str>) {
+        self.by_name.insert(Arc::clone(&name), self.each.len());
+        self.each.push(Lane {
             name,
             position: Position::default(),
             hungry: true,
-        };
-        let lanes: Vec<Lane> = names.into_iter().map(lane).collect();
-        let by_name = lanes
-            .iter()
-            .enumerate()
-            .map(|(i, lane)| (Arc::clone(&lane.name), i))
-            .collect();
-        Self {
-            each: lanes,
-            by_name,
-            turn: 0,
-        }
+        });
     }
 
     /// Rows may be due on every lane.

@@ -80,3 +80,46 @@ async fn each_event_gets_exactly_one_record_for_each_handler() {
     }
     assert_eq!(runs.count(), 3 * EVENTS);
 }
+
+#[outbox::handler(event = "racing_binders.wild.*", name = "racing_binders_wild")]
+async fn wild(_: RawEvent, State(runs): State<Runs>) {
+    runs.add();
+}
+
+#[tokio::test]
+async fn a_pattern_s_handler_gets_unbound_records_of_types_that_nobody_names() {
+    let database = Database::new().await;
+    let runs = Runs::default();
+    let outbox = outbox::start(database.pool())
+        .only(["racing_binders_wild"])
+        .poll_interval(Duration::from_secs(300))
+        .state(runs.clone())
+        .await
+        .unwrap();
+    for (n, event_type) in ["racing_binders.wild.a", "racing_binders.wild.b.c"]
+        .iter()
+        .enumerate()
+    {
+        let sql = format!(
+            "INSERT INTO outbox_events (event_type, payload) VALUES ('{event_type}', '{{}}');
+             SELECT pg_notify('outbox_events', '')"
+        );
+        execute(&database, &sql).await;
+        sent(&database, n + 1).await;
+    }
+    // Of other types it takes none.
+    let others = "INSERT INTO outbox_events (event_type, payload)
+        VALUES ('racing_binders.wild', '{}'), ('racing_binders.wilder', '{}')";
+    execute(&database, others).await;
+    execute(
+        &database,
+        "INSERT INTO outbox_events (event_type, payload)
+        VALUES ('racing_binders.wild.a', '{}'); SELECT pg_notify('outbox_events', '')",
+    )
+    .await;
+    runs.reach(3).await;
+    outbox.shutdown().await.unwrap();
+    let rows = database.rows().await;
+    let unbound = rows.iter().filter(|row| row.handler.is_none());
+    assert_eq!((rows.len(), unbound.count()), (5, 2));
+}

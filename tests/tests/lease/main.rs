@@ -10,6 +10,7 @@ mod b6_blocked_threads;
 mod b7_failed_renewals;
 mod b8_recovery_by_time;
 mod cancel_grace;
+mod in_doubt;
 mod queued_rows;
 
 use std::sync::Arc;

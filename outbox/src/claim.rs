@@ -15,6 +15,7 @@ use crate::dispatch::{Delivery, Dispatcher, Room};
 use crate::lanes::{Came, Lanes};
 use crate::lease::Claims;
 use crate::outage::Outage;
+use crate::pattern::candidates;
 use crate::position::Position;
 use crate::record::Claimed;
 use crate::recover::Recovery;
@@ -81,8 +82,6 @@ pub(crate) struct Poller {
     came_short: bool,
     /// A ring came that only a look from the beginning answers for certain.
     look_owed: bool,
-    /// When to claim without being woken.
-    due: Instant,
     /// Claims that came when shutdown had begun.
     refused: Vec<(Uuid, Uuid)>,
 }
@@ -114,7 +113,6 @@ impl Poller {
             look_took: Duration::ZERO,
             came_short: false,
             look_owed: true,
-            due: Instant::now(),
             refused: Vec::new(),
         }
     }
@@ -162,7 +160,7 @@ impl Poller {
             self.lanes.wake_all();
         }
         if let Some(due) = self.means.wake.take_due() {
-            self.due = self.due.min(due);
+            self.lanes.due_by(due);
         }
         if self.recovery.due() && self.recover(paused).await? {
             self.look_owed = true;
@@ -177,18 +175,18 @@ impl Poller {
             return Ok(Duration::from_millis(10));
         }
         let look = self.look_is_due();
-        if !look && !self.hungry() && Instant::now() < self.due {
+        if !look && !self.hungry() && Instant::now() < self.lanes.due() {
             return Ok(self.nap());
         }
         let Some(mut room) = self.means.dispatcher.room() else {
             // A freed slot nudges.
             return Ok(self.recovery.longest());
         };
-        if look || Instant::now() >= self.due {
-            self.lanes.wake_all();
-        }
         if look {
+            self.lanes.wake_all();
             self.meet_types().await?;
+        } else {
+            self.lanes.wake_due(Instant::now());
         }
         let bound = if self.unbound_due {
             self.bind(&mut room, look).await?
@@ -216,7 +214,7 @@ impl Poller {
             return Duration::ZERO;
         }
         let now = Instant::now();
-        let mut due = self.due;
+        let mut due = self.lanes.due();
         if self.look_owed
             && let Some(looked) = self.looked
         {
@@ -237,7 +235,7 @@ impl Poller {
             return true;
         };
         let since = looked.elapsed();
-        let timed = self.hungry() || Instant::now() >= self.due;
+        let timed = self.hungry() || Instant::now() >= self.lanes.due();
         (since >= self.between_looks() && (self.look_owed || (self.came_short && timed)))
             || (since >= OLDEST_LOOK && timed)
     }
@@ -327,7 +325,7 @@ impl Poller {
         let until = next_due_ms.map_or(self.means.poll_interval, |ms| {
             Duration::from_secs_f64((ms / 1000.0).clamp(0.0, 1e6)).min(self.means.poll_interval)
         });
-        self.due = Instant::now() + until;
+        self.lanes.put_off(&ask, Instant::now() + until);
         self.hand_over(claimed, token, started);
         Ok(true)
     }
@@ -347,6 +345,15 @@ impl Poller {
             .iter()
             .map(|lane| self.limits.get(*lane).copied().flatten())
             .collect();
+        let (of_type, candidates): (Vec<&str>, Vec<String>) = ask
+            .names()
+            .into_iter()
+            .flat_map(|name| {
+                candidates(name)
+                    .into_iter()
+                    .map(move |pattern| (name, pattern))
+            })
+            .unzip();
         let statement = sqlx::query(BIND)
             .bind(ask.names())
             .bind(&ask.slots)
@@ -358,7 +365,9 @@ impl Poller {
             .bind(&self.means.worker)
             .bind(self.lanes.names())
             .bind(self.means.max_retries)
-            .bind(&self.means.channel);
+            .bind(&self.means.channel)
+            .bind(of_type)
+            .bind(candidates);
         let started = Instant::now();
         let rows = self.means.sessions.fetch(statement).await?;
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -16,6 +17,9 @@ struct Lane {
     position: Position,
     /// More may be due behind the position.
     hungry: bool,
+    /// When to look without being woken. Each lane has its own: a statement that did not ask for a
+    /// lane does not know when its rows are due.
+    due: Instant,
 }
 
 /// The lanes of one arm of the claim.
@@ -72,6 +76,7 @@ impl Lanes {
             name,
             position: Position::default(),
             hungry: true,
+            due: Instant::now(),
         };
         let lanes: Vec<Lane> = names.into_iter().map(lane).collect();
         let by_name = lanes
@@ -106,6 +111,7 @@ impl Lanes {
                     name: Arc::from(*name),
                     position: Position::default(),
                     hungry: true,
+                    due: Instant::now(),
                 }
             });
             self.by_name.insert(Arc::clone(&lane.name), self.each.len());
@@ -117,6 +123,32 @@ impl Lanes {
     /// Rows may be due on every lane.
     pub(crate) fn wake_all(&mut self) {
         self.each.iter_mut().for_each(|lane| lane.hungry = true);
+    }
+
+    /// Rows may be due on the lanes whose time has come.
+    pub(crate) fn wake_due(&mut self, now: Instant) {
+        for lane in &mut self.each {
+            lane.hungry |= lane.due <= now;
+        }
+    }
+
+    /// When the first lane is to be looked at without being woken.
+    pub(crate) fn due(&self) -> Instant {
+        let dues = self.each.iter().map(|lane| lane.due);
+        dues.min().unwrap_or_else(Instant::now)
+    }
+
+    /// A row is due at `due`, on which lane is not known.
+    pub(crate) fn due_by(&mut self, due: Instant) {
+        let lanes = self.each.iter_mut();
+        lanes.for_each(|lane| lane.due = lane.due.min(due));
+    }
+
+    /// Nothing more is due before `due` on the lanes that were asked.
+    pub(crate) fn put_off(&mut self, ask: &Ask, due: Instant) {
+        for lane in &ask.lanes {
+            self.each[*lane].due = due;
+        }
     }
 
     pub(crate) fn hungry(&self) -> bool {
@@ -281,5 +313,28 @@ mod tests {
         assert_eq!((ask.at[0], ask.ids[0]), (last.at, last.id));
         assert_eq!(lanes.note(&ask, now), Came::Short);
         assert!(!lanes.hungry());
+    }
+
+    #[test]
+    fn a_lane_that_was_not_asked_keeps_its_due_time() {
+        let mut lanes = lanes(&["a", "b"]);
+        let now = Instant::now();
+        let later = |seconds| now + std::time::Duration::from_secs(seconds);
+        let both = lanes.share(2, |_| 0, 500, false);
+        lanes.put_off(&both, later(3));
+        lanes.each[1].hungry = false;
+        let one = lanes.share(2, |_| 0, 500, false);
+        assert_eq!(one.lanes, [0]);
+        lanes.put_off(&one, later(3_600));
+        assert_eq!(lanes.due(), later(3));
+
+        lanes.each[0].hungry = false;
+        lanes.wake_due(later(2));
+        assert!(!lanes.hungry());
+        lanes.wake_due(later(3));
+        assert_eq!(lanes.share(2, |_| 0, 500, false).lanes, [1]);
+
+        lanes.due_by(later(1));
+        assert_eq!(lanes.due(), later(1));
     }
 }

@@ -2,6 +2,7 @@
 -- in one statement: PROCESSING without a handler never exists.
 -- $1 event types  $2 slots for each  $3, $4 each one's position  $5 each type's own limit
 -- $6 claim token  $7 lease in ms  $8 worker  $9 the handlers that run here  $10 this runtime's limit  $11 channel
+-- $12 event type  $13 pattern that matches it
 WITH RECURSIVE pick AS MATERIALIZED (
   SELECT x.*, k.type_max FROM unnest($1::text[], $2::int[], $3::timestamptz[], $4::uuid[], $5::int[])
     AS k(name, slots, at, id, type_max),
@@ -13,12 +14,13 @@ WITH RECURSIVE pick AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
   ) x
 ),
--- Who was renamed to whom, as in emit_renamed.sql, which explains the steps.
+-- Who was renamed to whom, as emit_renamed.sql has it: a row that is bound gets the names that emit would have chosen.
 renamed AS MATERIALIZED (
-  SELECT COALESCE(array_agg(a.name ORDER BY a.name, s.handler), '{}') AS names,
-         COALESCE(array_agg(s.handler ORDER BY a.name, s.handler), '{}') AS handlers
-  FROM outbox_handlers s CROSS JOIN LATERAL unnest(s.aliases) a (name)
-  WHERE s.aliases <> '{}' AND a.name <> s.handler
+  SELECT COALESCE(array_agg(r.name ORDER BY r.name, r.handler), '{}') AS names,
+         COALESCE(array_agg(r.handler ORDER BY r.name, r.handler), '{}') AS handlers
+  FROM (SELECT a.name, s.handler
+        FROM outbox_handlers s CROSS JOIN LATERAL unnest(s.aliases) a (name)
+        WHERE s.aliases <> '{}' AND a.name <> s.handler) r
 ),
 walk AS (
   SELECT n.name AS first, n.name FROM renamed r CROSS JOIN LATERAL unnest(r.names) n (name)
@@ -31,22 +33,18 @@ successor AS (
   FROM walk w CROSS JOIN renamed r
   GROUP BY w.first
 ),
-subscribed AS MATERIALIZED (
-  -- A handler that was renamed takes over what its former names subscribed to.
-  SELECT x.event_type, x.handler, h.max_retries
-  FROM (SELECT DISTINCT t.event_type, COALESCE(u.handler, s.handler) AS handler
-        FROM (SELECT DISTINCT event_type FROM pick) t
-        JOIN outbox_handlers s ON EXISTS (
-          SELECT FROM unnest(s.patterns) q WHERE q = t.event_type OR q = '*'
-            OR (right(q, 2) = '.*' AND starts_with(t.event_type, left(q, -1))))
-        LEFT JOIN successor u ON u.name = s.handler) x
-  LEFT JOIN outbox_handlers h ON h.handler = x.handler
+-- What each type's subscriptions come to. By equality with the type's candidates, as emit compares them.
+taker AS (
+  SELECT DISTINCT c.event_type, COALESCE(u.handler, s.handler) AS handler
+  FROM outbox_handlers s CROSS JOIN LATERAL unnest(s.patterns) p (pattern)
+  JOIN unnest($12::text[], $13::text[]) c (event_type, pattern) ON c.pattern = p.pattern
+  LEFT JOIN successor u ON u.name = s.handler
 ),
 bound AS MATERIALIZED (
   -- The first of each event's handlers takes the row itself: one that runs here, where there is one.
-  SELECT p.id, s.handler, COALESCE(p.max_retries, s.max_retries, p.type_max, $10, 5) AS max_retries,
-    row_number() OVER (PARTITION BY p.id ORDER BY s.handler = ANY ($9::text[]) DESC, s.handler) AS n
-  FROM pick p JOIN subscribed s USING (event_type)
+  SELECT p.id, t.handler, COALESCE(p.max_retries, s.max_retries, p.type_max, $10, 5) AS max_retries,
+    row_number() OVER (PARTITION BY p.id ORDER BY t.handler = ANY ($9::text[]) DESC, t.handler) AS n
+  FROM pick p JOIN taker t USING (event_type) LEFT JOIN outbox_handlers s ON s.handler = t.handler
 ),
 claimed AS (
   UPDATE outbox_events e

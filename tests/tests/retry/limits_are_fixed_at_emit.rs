@@ -64,14 +64,14 @@ async fn neither_the_handlers_attribute_nor_the_subscription_changes_a_record() 
 
 async fn is_fixed(emitting: i32, delivering: i32) {
     let database = retrying::database().await;
-    let mut emitter = retrying::started(
+    let mut first = retrying::started(
         retrying::command(&database)
             .env("MAX_RETRIES", emitting.to_string())
             .env("EMIT", r#"{"good": 99}"#),
     )
     .await;
     let emitted = eventually("the event is written", async || database.rows().await.pop()).await;
-    emitter.kill();
+    first.kill();
     assert_eq!(
         (emitted.max_retries, emitted.retry_count),
         (Some(emitting), 0)

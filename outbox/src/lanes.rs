@@ -22,6 +22,17 @@ struct Lane {
     due: Instant,
 }
 
+impl Lane {
+    fn new(name: Arc<str>) -> Self {
+        Self {
+            name,
+            position: Position::default(),
+            hungry: true,
+            due: Instant::now(),
+        }
+    }
+}
+
 /// The lanes of one arm of the claim.
 #[derive(Debug)]
 pub(crate) struct Lanes {
@@ -61,6 +72,11 @@ impl Ask {
         self.names.iter().map(|name| &**name).collect()
     }
 
+    /// Whether no row came for any lane.
+    pub(crate) fn none_picked(&self) -> bool {
+        self.picked.iter().all(|(count, _)| *count == 0)
+    }
+
     /// A row came for this lane.
     pub(crate) fn picked(&mut self, lane: usize, at: Position) {
         if let Some((count, last)) = self.picked.get_mut(lane) {
@@ -72,23 +88,20 @@ impl Ask {
 
 impl Lanes {
     pub(crate) fn new(names: impl IntoIterator<Item = Arc<str>>) -> Self {
-        let lane = |name| Lane {
-            name,
-            position: Position::default(),
-            hungry: true,
-            due: Instant::now(),
-        };
-        let lanes: Vec<Lane> = names.into_iter().map(lane).collect();
-        let by_name = lanes
-            .iter()
-            .enumerate()
-            .map(|(i, lane)| (Arc::clone(&lane.name), i))
-            .collect();
-        Self {
-            each: lanes,
-            by_name,
+        let mut lanes = Self {
+            each: Vec::new(),
+            by_name: HashMap::new(),
             turn: 0,
-        }
+        };
+        names
+            .into_iter()
+            .for_each(|name| lanes.add(Lane::new(name)));
+        lanes
+    }
+
+    fn add(&mut self, lane: Lane) {
+        self.by_name.insert(Arc::clone(&lane.name), self.each.len());
+        self.each.push(lane);
     }
 
     /// Keeps the first `count` lanes and has one for each of `names` besides. Whether there are new
@@ -107,15 +120,9 @@ impl Lanes {
             }
             let lane = met.remove(*name).unwrap_or_else(|| {
                 new = true;
-                Lane {
-                    name: Arc::from(*name),
-                    position: Position::default(),
-                    hungry: true,
-                    due: Instant::now(),
-                }
+                Lane::new(Arc::from(*name))
             });
-            self.by_name.insert(Arc::clone(&lane.name), self.each.len());
-            self.each.push(lane);
+            self.add(lane);
         }
         new
     }

@@ -24,6 +24,7 @@ use crate::wake::Wake;
 
 const CLAIM: &str = include_str!("sql/claim.sql");
 const BIND: &str = include_str!("sql/bind.sql");
+const UNBOUND_TYPES: &str = include_str!("sql/unbound_types.sql");
 
 /// Where a claimed row's columns begin in each statement's answer.
 const CLAIM_COLUMNS: usize = 3;
@@ -63,10 +64,15 @@ pub(crate) struct Poller {
     lanes: Lanes,
     /// Which of the runtime's handlers serves each of them.
     handlers: Vec<usize>,
-    /// One for each event type of which rows may be unbound.
+    /// One for each event type of which rows may be unbound: first those that handlers name, then
+    /// those that were met under their patterns.
     unbound: Lanes,
-    /// The types' own limits.
+    /// The own limits of the types that handlers name.
     limits: Vec<Option<i32>>,
+    /// The handlers' patterns that end in `*`.
+    patterns: Vec<&'static str>,
+    /// When types were last looked for, and how long that took.
+    types_looked: Option<(Instant, Duration)>,
     /// Unbound rows were seen, or may be there.
     unbound_due: bool,
     looked: Option<Instant>,
@@ -75,16 +81,20 @@ pub(crate) struct Poller {
     came_short: bool,
     /// A ring came that only a look from the beginning answers for certain.
     look_owed: bool,
+    /// Claims that came when shutdown had begun.
+    refused: Vec<(Uuid, Uuid)>,
 }
 
 impl Poller {
     /// `names`: what each handler's records may stand under, its former names included.
-    /// `unbound`: the event types of the handlers with the types' own limits.
+    /// `unbound`: the event types of the handlers with the types' own limits. `patterns`: those of
+    /// their patterns that end in `*`.
     pub(crate) fn new(
         means: Means,
         recovery: Recovery,
         names: Vec<(Arc<str>, usize)>,
         unbound: Vec<(&'static str, Option<i32>)>,
+        patterns: Vec<&'static str>,
     ) -> Self {
         let (names, handlers): (Vec<_>, Vec<_>) = names.into_iter().unzip();
         let (types, limits): (Vec<_>, Vec<_>) = unbound.into_iter().unzip();
@@ -96,16 +106,21 @@ impl Poller {
             unbound_due: !types.is_empty(),
             unbound: Lanes::new(types.into_iter().map(Arc::from)),
             limits,
+            patterns,
+            types_looked: None,
             looked: None,
             look_took: Duration::ZERO,
             came_short: false,
             look_owed: true,
+            refused: Vec::new(),
         }
     }
 
     /// Polls until shutdown begins. A statement under way is always waited for: a claim whose reply
     /// nobody reads still happens on the server.
-    pub(crate) async fn run(mut self) {
+    ///
+    /// Returns what was claimed when dispatch took nothing any more.
+    pub(crate) async fn run(mut self) -> Vec<(Uuid, Uuid)> {
         let mut outage = Outage::none("claiming");
         while !self.means.stopping.is_cancelled() {
             let wait = match self.cycle().await {
@@ -131,6 +146,7 @@ impl Poller {
                 () = tokio::time::sleep(wait) => {}
             }
         }
+        self.refused
     }
 
     /// One pass: claims what there is room for, recovers what is due. How long to sleep after it
@@ -167,6 +183,7 @@ impl Poller {
         };
         if look {
             self.lanes.wake_all();
+            self.meet_types().await?;
         } else {
             self.lanes.wake_due(Instant::now());
         }
@@ -231,6 +248,25 @@ impl Poller {
             self.lanes.positions()
         };
         self.recovery.run(&self.means.sessions, &until).await
+    }
+
+    /// Looks which types stand on unbound rows that a handler takes by a pattern: those that plain
+    /// SQL wrote, or a producer before the handler subscribed.
+    async fn meet_types(&mut self) -> sqlx::Result<()> {
+        let recently = |(at, took): (Instant, Duration)| at.elapsed() < took * 10;
+        if self.patterns.is_empty() || self.types_looked.is_some_and(recently) {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let statement = sqlx::query(UNBOUND_TYPES).bind(&self.patterns);
+        let rows = self.means.sessions.fetch(statement).await?;
+        self.types_looked = Some((Instant::now(), started.elapsed()));
+        let types: Vec<&str> = rows
+            .iter()
+            .map(|row| row.try_get(0))
+            .collect::<sqlx::Result<_>>()?;
+        self.unbound_due |= self.unbound.meet(self.limits.len(), &types);
+        Ok(())
     }
 
     /// Claims for the handlers' lanes. `false`: there was no slot for any that may have due rows.
@@ -303,7 +339,11 @@ impl Poller {
             return Ok(None);
         }
         let token = Uuid::now_v7();
-        let limits: Vec<Option<i32>> = ask.lanes.iter().map(|lane| self.limits[*lane]).collect();
+        let limits: Vec<Option<i32>> = ask
+            .lanes
+            .iter()
+            .map(|lane| self.limits.get(*lane).copied().flatten())
+            .collect();
         let statement = sqlx::query(BIND)
             .bind(ask.names())
             .bind(&ask.slots)
@@ -358,7 +398,7 @@ impl Poller {
 
     /// Takes claimed records in hand and gives them to dispatch, the longest due first.
     fn hand_over(
-        &self,
+        &mut self,
         mut claimed: Vec<(Position, usize, Claimed)>,
         token: Uuid,
         started: Instant,
@@ -380,8 +420,8 @@ impl Poller {
                 lost,
             })
             .collect();
-        // What shutdown refuses stays in hand and is released by it.
-        self.means.dispatcher.push(deliveries);
+        // What shutdown refuses stays in hand until it is released.
+        self.refused.extend(self.means.dispatcher.push(deliveries));
     }
 
     fn read(&self, row: &PgRow, base: usize, lane: usize) -> sqlx::Result<Claimed> {

@@ -22,7 +22,8 @@ use crate::event::OutboxEvent;
 ///
 /// One row is written for each handler that is linked into this binary or subscribed to the type
 /// (table `outbox_handlers`); where there is none, one row that the first consumer binds to its
-/// handlers. It is one statement and one round trip, the notification of the pollers included.
+/// handlers. It is one statement and one round trip, the notification of the pollers included; where
+/// handlers have former names (`alias`), one of a thousand emits takes a second one.
 ///
 /// `tx` is a transaction (`&mut tx`), also a nested one, or the connection of one (`&mut *tx`). A
 /// connection that is in no transaction is refused.

@@ -22,6 +22,18 @@ struct Lane {
     due: Instant,
 }
 
+impl Lane {
+    /// One that nobody has looked at yet.
+    fn new(name: Arc<str>) -> Self {
+        Self {
+            name,
+            position: Position::default(),
+            hungry: true,
+            due: Instant::now(),
+        }
+    }
+}
+
 /// The lanes of one arm of the claim.
 #[derive(Debug)]
 pub(crate) struct Lanes {
@@ -72,13 +84,7 @@ impl Ask {
 
 impl Lanes {
     pub(crate) fn new(names: impl IntoIterator<Item = Arc<str>>) -> Self {
-        let lane = |name| Lane {
-            name,
-            position: Position::default(),
-            hungry: true,
-            due: Instant::now(),
-        };
-        let lanes: Vec<Lane> = names.into_iter().map(lane).collect();
+        let lanes: Vec<Lane> = names.into_iter().map(Lane::new).collect();
         let by_name = lanes
             .iter()
             .enumerate()
@@ -89,6 +95,30 @@ impl Lanes {
             by_name,
             turn: 0,
         }
+    }
+
+    /// Keeps the first `count` lanes and has one for each of `names` besides. Whether there are new
+    /// ones.
+    pub(crate) fn meet(&mut self, count: usize, names: &[&str]) -> bool {
+        let mut met: HashMap<Arc<str>, Lane> = self
+            .each
+            .drain(count..)
+            .map(|lane| (Arc::clone(&lane.name), lane))
+            .collect();
+        self.by_name.retain(|_, lane| *lane < count);
+        let mut new = false;
+        for name in names {
+            if self.by_name.contains_key(*name) {
+                continue;
+            }
+            let lane = met.remove(*name).unwrap_or_else(|| {
+                new = true;
+                Lane::new(Arc::from(*name))
+            });
+            self.by_name.insert(Arc::clone(&lane.name), self.each.len());
+            self.each.push(lane);
+        }
+        new
     }
 
     /// Rows may be due on every lane.
@@ -248,6 +278,20 @@ mod tests {
         let mut lanes = lanes(&["a", "b", "c"]);
         let ask = lanes.share(64, |_| 10_000, 500, false);
         assert_eq!(ask.slots.iter().sum::<i32>(), 500);
+    }
+
+    #[test]
+    fn lanes_that_were_met_keep_their_positions_and_go_when_their_rows_are_gone() {
+        let mut lanes = lanes(&["named"]);
+        assert!(lanes.meet(1, &["a", "named", "b"]));
+        let ask = lanes.share(3, |_| 0, 500, false);
+        lanes.note(&ask, Position::END.at);
+        assert!(!lanes.meet(1, &["b"]), "b is known");
+        assert_eq!(lanes.names(), ["named", "b"]);
+        assert_eq!(lanes.find("b"), Some(1));
+        assert_eq!(lanes.find("a"), None);
+        assert_eq!(lanes.each[1].position, Position::seen_all(Position::END.at));
+        assert!(lanes.meet(1, &["b", "c"]), "c is new");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 -- Writes up to 1,000 events of any types: for each a row for every handler that is linked in the emitting binary or
--- subscribed to its type, or one row without a handler where nobody is. As emit.sql, which explains the steps.
+-- subscribed to its type, or one row without a handler where nobody is. As emit_renamed.sql, which explains the steps.
 --
 -- Events:      $1 ids of the records  $2 event ids  $3 numbers of their types  $4 payloads  $5 the types  $6 headers
 -- Linked:      $7 number of the type  $8 handler  $9 max_retries | $10 former name  $11 whose it is

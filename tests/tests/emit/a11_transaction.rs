@@ -114,3 +114,28 @@ async fn missing_tables_say_what_to_run() {
     let mut tx = database.pool().begin().await.unwrap();
     assert_usable(&mut tx).await;
 }
+
+#[tokio::test]
+async fn what_the_server_refuses_is_an_error_on_every_path() {
+    let database = Database::new().await;
+    sqlx::raw_sql(
+        "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql
+           AS 'BEGIN RAISE EXCEPTION ''closed for the day''; END';
+         CREATE TRIGGER refuse BEFORE INSERT ON outbox_events FOR EACH ROW EXECUTE FUNCTION refuse()",
+    )
+    .execute(&database.pool())
+    .await
+    .unwrap();
+    let mut tx = database.pool().begin().await.unwrap();
+    let one = outbox::emit(&mut tx, &PAID).await.unwrap_err();
+    tx.rollback().await.unwrap();
+    let mut tx = database.pool().begin().await.unwrap();
+    let many = outbox::emit_many(&mut tx, &[PAID]).await.unwrap_err();
+    for error in [one, many] {
+        assert!(matches!(error, EmitError::Database(_)), "{error:?}");
+        assert!(
+            crate::chain(&error).contains("closed for the day"),
+            "{error:?}"
+        );
+    }
+}

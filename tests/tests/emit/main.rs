@@ -10,7 +10,6 @@ mod max_retries;
 mod metadata;
 mod notifications;
 mod refusals;
-mod renames;
 mod shapes;
 mod statements;
 
@@ -28,16 +27,6 @@ async fn subscribe(
         .bind(handler)
         .bind(patterns)
         .bind(max_retries)
-        .execute(&database.pool())
-        .await
-        .unwrap();
-}
-
-/// Says that `handler` was called `aliases` before.
-async fn rename(database: &Database, handler: &str, aliases: &[&str]) {
-    query("UPDATE outbox_handlers SET aliases = $2 WHERE handler = $1")
-        .bind(handler)
-        .bind(aliases)
         .execute(&database.pool())
         .await
         .unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox::sqlx::query;
+use outbox::sqlx::{query, query_scalar};
 use outbox::{Backoff, OutboxEvent, RawEvent, Status};
 use outbox_tests::{Database, eventually};
 
@@ -165,6 +165,30 @@ async fn records_of_former_names_and_of_plain_sql_are_served() {
     let rows = sent(&database, 1).await;
     assert_eq!(rows[0].handler.as_deref(), Some("handle_former"));
     assert_eq!(rows[0].max_retries, Some(2));
+    outbox.shutdown().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_pattern_takes_unbound_rows_of_types_that_nobody_names() {
+    let database = Database::new().await;
+    let outbox = outbox::start(database.pool())
+        .only(["handle_all"])
+        .await
+        .unwrap();
+    query("INSERT INTO outbox_events (event_type, payload) VALUES ('handle.unheard.of', '{}')")
+        .execute(&database.pool())
+        .await
+        .unwrap();
+    query_scalar::<_, Option<String>>("SELECT pg_notify('outbox_events', '')::text")
+        .fetch_one(&database.pool())
+        .await
+        .unwrap();
+    let rows = sent(&database, 1).await;
+    assert_eq!(rows[0].handler.as_deref(), Some("handle_all"));
+    assert_eq!(
+        (rows[0].status, rows[0].max_retries),
+        (Status::Sent, Some(5))
+    );
     outbox.shutdown().await.unwrap();
 }
 

@@ -93,7 +93,11 @@ impl TryFrom<i64> for Positive {
     type Error = String;
 
     fn try_from(value: i64) -> Result<Self, String> {
-        if value > 0 { Ok(Self(value)) } else { Err(format!("{value} is not positive")) }
+        if value > 0 {
+            Ok(Self(value))
+        } else {
+            Err(format!("{value} is not positive"))
+        }
     }
 }
 
@@ -114,7 +118,9 @@ struct RenamedOut {
 enum Variants {
     #[serde(rename = "uno")]
     One,
-    TwoWords { first_field: u8 },
+    TwoWords {
+        first_field: u8,
+    },
     #[serde(other)]
     #[allow(dead_code)]
     Rest,
@@ -156,17 +162,35 @@ fn both_ways<E: OutboxEvent + PartialEq + std::fmt::Debug>(event: E, json: &str)
 
 fn main() {
     both_ways(
-        Fields { order_id: 1, total_cents: 2, colour: 255, cache: None, priority: 3, note: None },
+        Fields {
+            order_id: 1,
+            total_cents: 2,
+            colour: 255,
+            cache: None,
+            priority: 3,
+            note: None,
+        },
         r#"{"orderId":1,"sum":2,"colour":"ff","priority":3}"#,
     );
     let read = Fields::from_json(r#"{"orderId":1,"total":2,"colour":"ff"}"#).expect("decodes");
     assert_eq!((read.total_cents, read.priority), (2, 9));
     let error = Fields::from_json(r#"{"orderId":1,"more":2}"#).expect_err("an unknown field");
-    assert!(error.to_string().contains("Fields`: at `more`: unknown field"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("Fields`: at `more`: unknown field"),
+        "{error}"
+    );
 
-    assert_eq!(Defaulted::from_json("{}").expect("decodes"), Defaulted::default());
+    assert_eq!(
+        Defaulted::from_json("{}").expect("decodes"),
+        Defaulted::default()
+    );
     both_ways(
-        Flattened { id: 1, rest: BTreeMap::from([("a".into(), "b".into())]) },
+        Flattened {
+            id: 1,
+            rest: BTreeMap::from([("a".into(), "b".into())]),
+        },
         r#"{"id":1,"a":"b"}"#,
     );
     both_ways(Transparent { inner: vec![1] }, "[1]");
@@ -175,11 +199,21 @@ fn main() {
     let error = Positive::from_json("-5").expect_err("not positive");
     assert!(error.to_string().contains("-5 is not positive"), "{error}");
     both_ways(Renamed { a: 1 }, r#"{"t":"renamed","a":1}"#);
-    assert_eq!(RenamedOut { a: 1 }.to_json().expect("encodes"), r#"{"t":"out","a":1}"#);
+    assert_eq!(
+        RenamedOut { a: 1 }.to_json().expect("encodes"),
+        r#"{"t":"out","a":1}"#
+    );
     both_ways(Variants::One, r#""uno""#);
-    both_ways(Variants::TwoWords { first_field: 1 }, r#"{"two-words":{"FIRST-FIELD":1}}"#);
     both_ways(
-        Selfish { depth: 0, array: [1, 2], nothing: vec![PhantomData, PhantomData] },
+        Variants::TwoWords { first_field: 1 },
+        r#"{"two-words":{"FIRST-FIELD":1}}"#,
+    );
+    both_ways(
+        Selfish {
+            depth: 0,
+            array: [1, 2],
+            nothing: vec![PhantomData, PhantomData],
+        },
         r#"{"array":[1,2],"nothing":[null,null]}"#,
     );
     both_ways(Beside { id: 1 }, r#"{"ID":1}"#);

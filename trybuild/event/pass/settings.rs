@@ -24,7 +24,7 @@ struct Both;
 struct Apart;
 
 #[derive(OutboxEvent)]
-#[outbox(max_retries = 1,)]
+#[outbox(max_retries = 1)]
 struct Least;
 
 #[derive(OutboxEvent)]
@@ -73,7 +73,9 @@ macro_rules! longest {
     };
 }
 
-longest!("ééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé");
+longest!(
+    "ééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé"
+);
 
 fn main() {
     #[derive(OutboxEvent)]
@@ -87,12 +89,24 @@ fn main() {
     assert_eq!(HTTPRequestFailed::EVENT_TYPE, "http.request.failed");
     assert_eq!(OrderV2Created::EVENT_TYPE, "order.v2.created");
     assert_eq!(r#type::EVENT_TYPE, "type");
-    assert_eq!((Both::EVENT_TYPE, Both::MAX_RETRIES), ("order.created", Some(8)));
-    assert_eq!((Apart::EVENT_TYPE, Apart::MAX_RETRIES), ("été", Some(i32::MAX)));
+    assert_eq!(
+        (Both::EVENT_TYPE, Both::MAX_RETRIES),
+        ("order.created", Some(8))
+    );
+    assert_eq!(
+        (Apart::EVENT_TYPE, Apart::MAX_RETRIES),
+        ("été", Some(i32::MAX))
+    );
     assert_eq!((Least::EVENT_TYPE, Least::MAX_RETRIES), ("least", Some(1)));
     assert_eq!(OtherName::MAX_RETRIES, None);
-    assert_eq!(OtherName { id: 1 }.to_json().expect("encodes"), r#"{"id":1}"#);
-    assert_eq!(ByFacade { id: 1 }.to_json().expect("encodes"), r#"{"id":1}"#);
+    assert_eq!(
+        OtherName { id: 1 }.to_json().expect("encodes"),
+        r#"{"id":1}"#
+    );
+    assert_eq!(
+        ByFacade { id: 1 }.to_json().expect("encodes"),
+        r#"{"id":1}"#
+    );
     assert_eq!(Own(7).to_json().expect("encodes"), r##""#7""##);
     assert_eq!(Own::from_json(r##""#7""##).expect("decodes"), Own(7));
     assert_eq!(Longest::EVENT_TYPE.chars().count(), 255);
@@ -102,7 +116,16 @@ fn main() {
 
     // The error names the type that the user wrote, not what stands in for it.
     let error = ByFacade::from_json("[]").err().expect("no number");
-    assert!(error.type_name().ends_with("::ByFacade"), "{}", error.type_name());
+    assert!(
+        error.type_name().ends_with("::ByFacade"),
+        "{}",
+        error.type_name()
+    );
     let error = ByFacade::from_json("3").err().expect("no struct");
-    assert!(error.to_string().ends_with("expected struct ByFacade at line 1 column 1"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .ends_with("expected struct ByFacade at line 1 column 1"),
+        "{error}"
+    );
 }

@@ -97,9 +97,15 @@ fn main() {
     both_ways(Nothing(()), "null");
     both_ways(Tuple("a".into(), None, vec![1]), r#"["a",null,[1]]"#);
     both_ways(Named { id: 7, note: None }, r#"{"id":7,"note":null}"#);
-    let leaf = Tree { value: 2, children: vec![] };
+    let leaf = Tree {
+        value: 2,
+        children: vec![],
+    };
     both_ways(
-        Tree { value: 1, children: vec![Box::new(leaf)] },
+        Tree {
+            value: 1,
+            children: vec![Box::new(leaf)],
+        },
         r#"{"value":1,"children":[{"value":2,"children":[]}]}"#,
     );
     both_ways(External::Unit, r#""Unit""#);
@@ -110,8 +116,14 @@ fn main() {
     both_ways(Internal::Named { id: 1 }, r#"{"kind":"Named","id":1}"#);
     both_ways(Adjacent::Unit, r#"{"kind":"Unit"}"#);
     both_ways(Adjacent::Newtype(1), r#"{"kind":"Newtype","value":1}"#);
-    both_ways(Adjacent::Tuple(1, "a".into()), r#"{"kind":"Tuple","value":[1,"a"]}"#);
-    both_ways(Adjacent::Named { id: 1 }, r#"{"kind":"Named","value":{"id":1}}"#);
+    both_ways(
+        Adjacent::Tuple(1, "a".into()),
+        r#"{"kind":"Tuple","value":[1,"a"]}"#,
+    );
+    both_ways(
+        Adjacent::Named { id: 1 },
+        r#"{"kind":"Named","value":{"id":1}}"#,
+    );
     both_ways(Untagged::Newtype(1), "1");
     both_ways(Untagged::Tuple(1, "a".into()), r#"[1,"a"]"#);
     both_ways(Untagged::Named { id: 1 }, r#"{"id":1}"#);

@@ -1,7 +1,7 @@
 //! Every argument reaches the registration.
 
-use outbox::{Context, OutboxEvent, RawEvent, State, sqlx::PgPool};
 use outbox::__private::HandlerSpec;
+use outbox::{Context, OutboxEvent, RawEvent, State, sqlx::PgPool};
 
 #[derive(OutboxEvent)]
 #[outbox(max_retries = 3)]
@@ -26,7 +26,7 @@ async fn r#try(_: OrderCreated) {}
     timeout = "30s",
     name = "send.confirmation",
     alias = "send_confirmation",
-    crate = "outbox",
+    crate = "outbox"
 )]
 async fn full(_event: OrderCreated) -> anyhow::Result<()> {
     Ok(())

@@ -47,7 +47,11 @@ async fn changed(event: OrderChanged) {
 }
 
 fn main() {
-    for event in [OrderChanged::Paid, OrderChanged::Sent(1), OrderChanged::Lost { at: 1 }] {
+    for event in [
+        OrderChanged::Paid,
+        OrderChanged::Sent(1),
+        OrderChanged::Lost { at: 1 },
+    ] {
         assert!(event.to_json().is_ok());
     }
 }

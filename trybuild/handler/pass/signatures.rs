@@ -23,8 +23,15 @@ async fn mutable(mut event: OrderCreated) {
 }
 
 #[outbox::handler]
-async fn destructured(OrderCreated { id, .. }: OrderCreated, State(limit): State<u64>) -> Result<(), String> {
-    if id > limit { Err(format!("{id} is more than {limit}")) } else { Ok(()) }
+async fn destructured(
+    OrderCreated { id, .. }: OrderCreated,
+    State(limit): State<u64>,
+) -> Result<(), String> {
+    if id > limit {
+        Err(format!("{id} is more than {limit}"))
+    } else {
+        Ok(())
+    }
 }
 
 #[outbox::handler]
@@ -34,7 +41,10 @@ async fn ignored(_: OrderCreated, _: Context) {}
 async fn unit_result(_: OrderCreated) -> () {}
 
 #[outbox::handler]
-async fn awaits(event: OrderCreated, context: Context) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+async fn awaits(
+    event: OrderCreated,
+    context: Context,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     tokio::task::yield_now().await;
     let _ = (event.id, context.attempt());
     Ok(())
@@ -55,7 +65,11 @@ impl std::error::Error for Fault {}
 
 #[outbox::handler]
 async fn own_error(event: OrderCreated, shared: State<Arc<Vec<u64>>>) -> Result<(), Fault> {
-    if shared.contains(&event.id) { Ok(()) } else { Err(Fault::Full) }
+    if shared.contains(&event.id) {
+        Ok(())
+    } else {
+        Err(Fault::Full)
+    }
 }
 
 type Event = OrderCreated;
@@ -126,13 +140,21 @@ async fn main() {
     }
     // Each is still the function that it was.
     mutable(order()).await;
-    assert_eq!(destructured(order(), State(0)).await, Err("1 is more than 0".to_owned()));
+    assert_eq!(
+        destructured(order(), State(0)).await,
+        Err("1 is more than 0".to_owned())
+    );
     inner::call_it(order()).await;
-    own_error(order(), State(Arc::new(vec![1]))).await.expect("listed");
+    own_error(order(), State(Arc::new(vec![1])))
+        .await
+        .expect("listed");
     let names = outbox::__private::inventory::iter::<outbox::__private::HandlerSpec>;
     assert_eq!(names.into_iter().count(), 16);
 }
 
 fn order() -> OrderCreated {
-    OrderCreated { id: 1, lines: Vec::new() }
+    OrderCreated {
+        id: 1,
+        lines: Vec::new(),
+    }
 }

@@ -1,10 +1,48 @@
 //! A handler's former names: the old and the new version of a service emit one record, under the
-//! new name.
+//! new name. A process of its own: once emit has met former names it uses another statement.
+
+#![allow(clippy::panic, clippy::unwrap_used, reason = "tests panic")]
 
 use outbox::OutboxEvent;
 use outbox_tests::Database;
+use sqlx::query;
 
-use crate::{handlers, rename, subscribe};
+/// Inserts a subscription as `start` does.
+async fn subscribe(
+    database: &Database,
+    handler: &str,
+    patterns: &[&str],
+    max_retries: Option<i32>,
+) {
+    query("INSERT INTO outbox_handlers (handler, patterns, max_retries) VALUES ($1, $2, $3)")
+        .bind(handler)
+        .bind(patterns)
+        .bind(max_retries)
+        .execute(&database.pool())
+        .await
+        .unwrap();
+}
+
+/// Says that `handler` was called `aliases` before.
+async fn rename(database: &Database, handler: &str, aliases: &[&str]) {
+    query("UPDATE outbox_handlers SET aliases = $2 WHERE handler = $1")
+        .bind(handler)
+        .bind(aliases)
+        .execute(&database.pool())
+        .await
+        .unwrap();
+}
+
+/// The handlers of all rows, sorted; an unbound row's is `-`.
+async fn handlers(database: &Database) -> Vec<String> {
+    let rows = database.rows().await;
+    let mut handlers: Vec<String> = rows
+        .into_iter()
+        .map(|row| row.handler.unwrap_or_else(|| "-".to_owned()))
+        .collect();
+    handlers.sort();
+    handlers
+}
 
 #[derive(OutboxEvent)]
 #[outbox(event = "renames.subscribed")]
@@ -28,7 +66,7 @@ async fn latter(_event: Aliased) {}
 
 /// The handlers of one event, the same on both paths.
 async fn records<E: OutboxEvent>(database: &Database, event: &E) -> Vec<String> {
-    sqlx::query("TRUNCATE outbox_events")
+    query("TRUNCATE outbox_events")
         .execute(&database.pool())
         .await
         .unwrap();
@@ -36,7 +74,7 @@ async fn records<E: OutboxEvent>(database: &Database, event: &E) -> Vec<String> 
     outbox::emit(&mut tx, event).await.unwrap();
     tx.commit().await.unwrap();
     let one = handlers(database).await;
-    sqlx::query("TRUNCATE outbox_events")
+    query("TRUNCATE outbox_events")
         .execute(&database.pool())
         .await
         .unwrap();

@@ -15,6 +15,7 @@ use crate::dispatch::{Delivery, Dispatcher, Room};
 use crate::lanes::{Came, Lanes};
 use crate::lease::Claims;
 use crate::outage::Outage;
+use crate::pattern::candidates;
 use crate::position::Position;
 use crate::record::Claimed;
 use crate::recover::Recovery;
@@ -344,6 +345,15 @@ impl Poller {
             .iter()
             .map(|lane| self.limits.get(*lane).copied().flatten())
             .collect();
+        let (of_type, candidates): (Vec<&str>, Vec<String>) = ask
+            .names()
+            .into_iter()
+            .flat_map(|name| {
+                candidates(name)
+                    .into_iter()
+                    .map(move |pattern| (name, pattern))
+            })
+            .unzip();
         let statement = sqlx::query(BIND)
             .bind(ask.names())
             .bind(&ask.slots)
@@ -355,7 +365,9 @@ impl Poller {
             .bind(&self.means.worker)
             .bind(self.lanes.names())
             .bind(self.means.max_retries)
-            .bind(&self.means.channel);
+            .bind(&self.means.channel)
+            .bind(of_type)
+            .bind(candidates);
         let started = Instant::now();
         let rows = self.means.sessions.fetch(statement).await?;
 

@@ -72,7 +72,7 @@ async fn k2_retry_resets_all_that_belongs_together() {
 #[tokio::test]
 async fn k2_retry_wakes_the_channel_asked_for() {
     let database = Database::new().await;
-    let admin = Admin::operator(database.pool()).channel("jobs").unwrap();
+    let admin = Admin::operator(database.pool()).channel("jobs");
     let id = record(&database, Status::Failed, None).await;
     let mut listener = PgListener::connect_with(&database.pool()).await.unwrap();
     listener
@@ -83,8 +83,12 @@ async fn k2_retry_wakes_the_channel_asked_for() {
     let woken = tokio::time::timeout(Duration::from_secs(10), listener.recv()).await;
     assert_eq!(woken.unwrap().unwrap().channel(), "jobs");
     for bad in ["", "Jobs", "a\"b"] {
-        let error = Admin::operator(database.pool()).channel(bad).unwrap_err();
+        let failed = record(&database, Status::Failed, None).await;
+        let before = row(&database, failed).await;
+        let admin = Admin::operator(database.pool()).channel(bad);
+        let error = admin.retry(failed).await.unwrap_err();
         assert!(matches!(error, AdminError::InvalidChannel(_)), "{error:?}");
+        assert_eq!(row(&database, failed).await, before);
     }
 }
 

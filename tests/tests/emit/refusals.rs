@@ -340,6 +340,9 @@ async fn e11_event_types_are_refused_never_trimmed() {
         "\u{e9}".to_owned(),
         "e\u{301}".to_owned(),
         "a b".to_owned(),
+        // Letters that an escape for white space ends in.
+        "v.value.nightv".to_owned(),
+        "r.t.f.nx0b".to_owned(),
     ];
     for event_type in &good {
         outbox::emit(&mut tx, &typed(event_type)).await.unwrap();

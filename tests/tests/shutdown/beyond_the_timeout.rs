@@ -104,8 +104,8 @@ async fn another_node_is_woken_and_goes_on_at_once() {
     let start = |gate: &Gate| {
         outbox::start(pool.clone())
             .only(["beyond"])
-            .poll_interval(Duration::from_secs(3_600))
-            .lease(outbox::Lease::default().duration(Duration::from_secs(3_600)))
+            .poll_interval(Duration::from_hours(1))
+            .lease(outbox::Lease::default().duration(Duration::from_hours(1)))
             .shutdown_timeout(Duration::ZERO)
             .state(gate.clone())
             .state(Dropped::default())

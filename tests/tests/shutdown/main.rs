@@ -2,9 +2,11 @@
 
 #![allow(clippy::panic, clippy::unwrap_used, reason = "tests panic")]
 
+mod b2_in_the_middle_of_a_claim;
 mod beyond_the_timeout;
 mod calls;
 mod drained;
+mod h11_server_down;
 mod pause;
 mod running_handlers_finish;
 mod server_gone;

@@ -115,7 +115,7 @@ async fn cancelled_fires_when_shutdown_begins() {
     let gate = Gate::closed();
     let outbox = outbox::start(pool.clone())
         .only(["running_long"])
-        .shutdown_timeout(Duration::from_secs(3_600))
+        .shutdown_timeout(Duration::from_hours(1))
         .state(gate.clone())
         .await
         .unwrap();

@@ -23,10 +23,15 @@ async fn claims_that_could_not_be_released_are_an_error_and_end_with_their_lease
     let database = Database::on(&server).await;
     let pool = database.pool();
     let gate = Gate::closed();
+    // Renewals that fail don't end the claim before the lease does.
+    let lease = Lease::default()
+        .duration(Duration::from_secs(15))
+        .heartbeat_interval(Duration::from_secs(1))
+        .heartbeat_failure_tolerance(13);
     let start = || {
         outbox::start(pool.clone())
             .only(["server_gone"])
-            .lease(Lease::default().duration(Duration::from_secs(15)))
+            .lease(lease)
             .poll_interval(Duration::from_millis(50))
             .shutdown_timeout(Duration::ZERO)
             .cancel_grace(Duration::ZERO)

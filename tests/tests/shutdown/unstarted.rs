@@ -28,7 +28,7 @@ async fn they_are_given_back_while_others_still_run() {
     let outbox = outbox::start(pool.clone())
         .only(["unstarted"])
         .concurrency(1)
-        .shutdown_timeout(Duration::from_secs(3_600))
+        .shutdown_timeout(Duration::from_hours(1))
         .state(gate.clone())
         .await
         .unwrap();

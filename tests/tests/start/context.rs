@@ -96,7 +96,7 @@ async fn every_method_says_what_the_row_says_in_every_attempt() {
         .unwrap();
     let pool = database.pool();
     let mut tx = pool.begin().await.unwrap();
-    let occurred_at = Utc::now() - Duration::from_secs(86_400);
+    let occurred_at = Utc::now() - Duration::from_hours(24);
     outbox::emit(&mut tx, &Happened {})
         .tenant("acme")
         .header("source", "api")

@@ -88,6 +88,9 @@ async fn a_dropped_handle_keeps_the_runtime_running() {
     sent(&database, 2).await;
 }
 
+/// Handler, patterns, limit, former names.
+type Row = (String, Vec<String>, Option<i32>, Vec<String>);
+
 #[tokio::test]
 async fn subscriptions_are_written_in_one_statement_before_the_first_claim() {
     let database = Database::new().await;
@@ -97,7 +100,6 @@ async fn subscriptions_are_written_in_one_statement_before_the_first_claim() {
         .only(["handle_full", "handle_all"])
         .await
         .unwrap();
-    type Row = (String, Vec<String>, Option<i32>, Vec<String>);
     let subscriptions: Vec<Row> = outbox::sqlx::query_as(
         "SELECT handler, patterns, max_retries, aliases FROM outbox_handlers ORDER BY handler",
     )

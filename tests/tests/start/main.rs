@@ -4,6 +4,7 @@
 
 mod context;
 mod default_limit;
+mod g4_out_of_connections;
 mod handle;
 mod l1_l2_linked;
 mod options;

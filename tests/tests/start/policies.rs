@@ -90,7 +90,7 @@ async fn handlers_tells_the_completed_policy() {
     let retry = Retry::default()
         .backoff(Backoff::Exponential)
         .initial_delay(Duration::from_millis(20))
-        .max_delay(Duration::from_secs(60));
+        .max_delay(Duration::from_mins(1));
     let outbox = outbox::start(database.pool())
         .only(["policies_slow", "policies_capped", "policies_fixed"])
         .retry(retry)

@@ -95,7 +95,7 @@ async fn a_role_that_may_not_log_in_is_refused_at_once() {
             "database \"nothing_of_this_name\" does not exist",
         ),
     ] {
-        let text = refused(options.port(proxy.port), Duration::from_secs(3600)).await;
+        let text = refused(options.port(proxy.port), Duration::from_hours(1)).await;
         assert!(text.contains(reason), "{text}");
     }
     // One connection for each start: no storm of what would be refused again.

@@ -183,13 +183,14 @@ impl Poller {
             return Ok(self.recovery.longest());
         };
         if look {
-            self.lanes.wake_all();
+            self.lanes.look_all();
+            self.unbound.look_all();
             self.meet_types().await?;
         } else {
             self.lanes.wake_due(Instant::now());
         }
         let bound = if self.unbound_due {
-            self.bind(&mut room, look).await?
+            self.bind(&mut room).await?
         } else {
             None
         };
@@ -274,9 +275,7 @@ impl Poller {
     async fn claim(&mut self, room: &Room, look: bool) -> sqlx::Result<bool> {
         let handlers = &self.handlers;
         let ahead = |lane: usize| room.ahead.get(handlers[lane]).copied().unwrap_or(0);
-        let mut ask = self
-            .lanes
-            .share(room.free, ahead, self.means.batch_size, look);
+        let mut ask = self.lanes.share(room.free, ahead, self.means.batch_size);
         if ask.is_empty() {
             return Ok(false);
         }
@@ -295,6 +294,9 @@ impl Poller {
         let rows = self.means.sessions.fetch(statement).await?;
         if look {
             self.note_look(started);
+        } else if ask.looks {
+            // The rest of the last look, for lanes that had no slot in it.
+            self.look_took += started.elapsed();
         }
 
         let Some(first) = rows.first() else {
@@ -332,10 +334,10 @@ impl Poller {
 
     /// Claims unbound rows and binds them, with half of the room, so that neither arm starves the
     /// other. `None`: there was no slot.
-    async fn bind(&mut self, room: &mut Room, look: bool) -> sqlx::Result<Option<Came>> {
+    async fn bind(&mut self, room: &mut Room) -> sqlx::Result<Option<Came>> {
         let slots = room.free.div_ceil(2).min(self.means.batch_size);
         self.unbound.wake_all();
-        let mut ask = self.unbound.share(slots, |_| 0, slots, look);
+        let mut ask = self.unbound.share(slots, |_| 0, slots);
         if ask.is_empty() {
             return Ok(None);
         }

@@ -56,17 +56,6 @@ pub(crate) struct Means {
     pub(crate) max_retries: Option<i32>,
 }
 
-/// What is known of rows without a handler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unbound {
-    /// None that this runtime could bind.
-    None,
-    /// Some are due, or may be.
-    Due,
-    /// Some are due, but not behind the positions: they were committed late.
-    Late,
-}
-
 /// The claim loop of a runtime.
 #[derive(Debug)]
 pub(crate) struct Poller {
@@ -85,7 +74,8 @@ pub(crate) struct Poller {
     patterns: Vec<&'static str>,
     /// When types were last looked for, and how long that took.
     types_looked: Option<(Instant, Duration)>,
-    unbound_rows: Unbound,
+    /// Unbound rows were seen, or may be there.
+    unbound_due: bool,
     looked: Option<Instant>,
     look_took: Duration,
     /// The last claim found less than it had room for.
@@ -114,11 +104,7 @@ impl Poller {
             recovery,
             lanes: Lanes::new(names),
             handlers,
-            unbound_rows: if types.is_empty() {
-                Unbound::None
-            } else {
-                Unbound::Due
-            },
+            unbound_due: !types.is_empty(),
             unbound: Lanes::new(types.into_iter().map(Arc::from)),
             limits,
             patterns,
@@ -197,19 +183,20 @@ impl Poller {
             return Ok(self.recovery.longest());
         };
         if look {
-            self.lanes.wake_all();
+            self.lanes.look_all();
+            self.unbound.look_all();
             self.meet_types().await?;
         } else {
             self.lanes.wake_due(Instant::now());
         }
-        let left = match self.unbound_rows {
-            Unbound::None => None,
-            Unbound::Due => self.bind(&mut room, look).await?,
-            Unbound::Late => self.bind(&mut room, true).await?,
+        let left = if self.unbound_due {
+            self.bind(&mut room).await?
+        } else {
+            None
         };
         let asked = self.claim(&room, look).await?;
         match left {
-            Some(left) => self.unbound_rows = left,
+            Some(left) => self.unbound_due = left,
             None if !asked => return Ok(self.recovery.longest()),
             None => {}
         }
@@ -217,7 +204,7 @@ impl Poller {
     }
 
     fn hungry(&self) -> bool {
-        self.unbound_rows != Unbound::None || self.lanes.hungry()
+        self.unbound_due || self.lanes.hungry()
     }
 
     /// How long nothing needs to be done.
@@ -278,9 +265,7 @@ impl Poller {
             .iter()
             .map(|row| row.try_get(0))
             .collect::<sqlx::Result<_>>()?;
-        if self.unbound.meet(self.limits.len(), &types) {
-            self.unbound_rows = Unbound::Due;
-        }
+        self.unbound_due |= self.unbound.meet(self.limits.len(), &types);
         Ok(())
     }
 
@@ -288,9 +273,7 @@ impl Poller {
     async fn claim(&mut self, room: &Room, look: bool) -> sqlx::Result<bool> {
         let handlers = &self.handlers;
         let ahead = |lane: usize| room.ahead.get(handlers[lane]).copied().unwrap_or(0);
-        let mut ask = self
-            .lanes
-            .share(room.free, ahead, self.means.batch_size, look);
+        let mut ask = self.lanes.share(room.free, ahead, self.means.batch_size);
         if ask.is_empty() {
             return Ok(false);
         }
@@ -309,14 +292,16 @@ impl Poller {
         let rows = self.means.sessions.fetch(statement).await?;
         if look {
             self.note_look(started);
+        } else if ask.looks {
+            // The rest of the last look, for lanes that had no slot in it.
+            self.look_took += started.elapsed();
         }
 
         let Some(first) = rows.first() else {
             return Ok(true);
         };
         let now: DateTime<Utc> = first.try_get(0)?;
-        let unbound: bool = first.try_get(1)?;
-        self.unbound_rows = if unbound { Unbound::Due } else { Unbound::None };
+        self.unbound_due = first.try_get(1)?;
         let next_due_ms: Option<f64> = first.try_get(2)?;
         let mut claimed = Vec::with_capacity(rows.len());
         for row in &rows {
@@ -346,11 +331,11 @@ impl Poller {
     }
 
     /// Claims unbound rows and binds them, with half of the room, so that neither arm starves the
-    /// other. What is left to bind here; `None`: there was no slot.
-    async fn bind(&mut self, room: &mut Room, look: bool) -> sqlx::Result<Option<Unbound>> {
+    /// other. Whether more may be there for this runtime; `None`: there was no slot.
+    async fn bind(&mut self, room: &mut Room) -> sqlx::Result<Option<bool>> {
         let slots = room.free.div_ceil(2).min(self.means.batch_size);
         self.unbound.wake_all();
-        let mut ask = self.unbound.share(slots, |_| 0, slots, look);
+        let mut ask = self.unbound.share(slots, |_| 0, slots);
         if ask.is_empty() {
             return Ok(None);
         }
@@ -387,7 +372,7 @@ impl Poller {
         let rows = self.means.sessions.fetch(statement).await?;
 
         let Some(first) = rows.first() else {
-            return Ok(Some(Unbound::None));
+            return Ok(Some(false));
         };
         let now: DateTime<Utc> = first.try_get(0)?;
         let siblings: i64 = first.try_get(2)?;
@@ -412,15 +397,16 @@ impl Poller {
         if siblings > 0 {
             self.lanes.wake_all();
         }
-        let late = !look && ask.none_picked();
+        let late = !ask.looks && ask.none_picked();
         room.free = room.free.saturating_sub(claimed.len());
         self.hand_over(claimed, token, started);
-        Ok(Some(match self.unbound.note(&ask, now) {
-            Came::Full => Unbound::Due,
-            Came::Short if late => Unbound::Late,
-            // Rows that were passed over are bound by runtimes that run their handlers: no haste.
-            Came::Short => Unbound::None,
-        }))
+        let full = self.unbound.note(&ask, now) == Came::Full;
+        if late {
+            // Some were seen, but they lie before the positions.
+            self.unbound.look_all();
+        }
+        // Rows that were passed over are bound by runtimes that run their handlers: no haste.
+        Ok(Some(full || late))
     }
 
     fn note_look(&mut self, started: Instant) {

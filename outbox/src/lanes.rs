@@ -17,17 +17,22 @@ struct Lane {
     position: Position,
     /// More may be due behind the position.
     hungry: bool,
+    /// The next claim looks from the beginning. Each lane has its own: where there are more lanes
+    /// than slots, a look reaches some of them only with the claims that follow.
+    look: bool,
     /// When to look without being woken. Each lane has its own: a statement that did not ask for a
     /// lane does not know when its rows are due.
     due: Instant,
 }
 
 impl Lane {
+    /// One that nobody has looked at yet.
     fn new(name: Arc<str>) -> Self {
         Self {
             name,
             position: Position::default(),
             hungry: true,
+            look: true,
             due: Instant::now(),
         }
     }
@@ -59,6 +64,8 @@ pub(crate) struct Ask {
     pub(crate) slots: Vec<i32>,
     pub(crate) at: Vec<DateTime<Utc>>,
     pub(crate) ids: Vec<Uuid>,
+    /// Some of it from the beginning.
+    pub(crate) looks: bool,
     /// For every lane, asked or not: rows that came, and the last of them.
     picked: Vec<(usize, Position)>,
 }
@@ -127,6 +134,12 @@ impl Lanes {
         new
     }
 
+    /// Every lane is to be looked at from the beginning.
+    pub(crate) fn look_all(&mut self) {
+        let lanes = self.each.iter_mut();
+        lanes.for_each(|lane| (lane.look, lane.hungry) = (true, true));
+    }
+
     /// Rows may be due on every lane.
     pub(crate) fn wake_all(&mut self) {
         self.each.iter_mut().for_each(|lane| lane.hungry = true);
@@ -180,13 +193,12 @@ impl Lanes {
     }
 
     /// Shares `free` slots evenly among the hungry lanes, in turn, and adds to each its part of
-    /// what it may look `ahead`; at most `most` in all. `from_beginning`: without the positions.
+    /// what it may look `ahead`; at most `most` in all.
     pub(crate) fn share(
         &mut self,
         free: usize,
         ahead: impl Fn(usize) -> usize,
         most: usize,
-        from_beginning: bool,
     ) -> Ask {
         let hungry: Vec<usize> = (0..self.each.len())
             .filter(|lane| self.each[*lane].hungry)
@@ -203,7 +215,8 @@ impl Lanes {
             if slots == 0 {
                 continue;
             }
-            let after = if from_beginning {
+            ask.looks |= self.each[lane].look;
+            let after = if self.each[lane].look {
                 Position::default()
             } else {
                 self.each[lane].position
@@ -224,6 +237,7 @@ impl Lanes {
         for (lane, slots) in ask.lanes.iter().zip(&ask.slots) {
             let (count, last) = ask.picked[*lane];
             let lane = &mut self.each[*lane];
+            lane.look = false;
             lane.hungry = i32::try_from(count).unwrap_or(i32::MAX) >= *slots;
             if lane.hungry {
                 lane.position = last;
@@ -272,7 +286,7 @@ mod tests {
         let mut lanes = lanes(&["a", "b", "c", "d", "e"]);
         let mut asked = [0; 5];
         for _ in 0..5 {
-            let ask = lanes.share(2, |_| 0, 500, false);
+            let ask = lanes.share(2, |_| 0, 500);
             assert_eq!(ask.slots, [1, 1]);
             ask.lanes.iter().for_each(|lane| asked[*lane] += 1);
         }
@@ -282,7 +296,7 @@ mod tests {
     #[test]
     fn no_more_is_asked_for_than_one_statement_may_claim() {
         let mut lanes = lanes(&["a", "b", "c"]);
-        let ask = lanes.share(64, |_| 10_000, 500, false);
+        let ask = lanes.share(64, |_| 10_000, 500);
         assert_eq!(ask.slots.iter().sum::<i32>(), 500);
     }
 
@@ -290,7 +304,7 @@ mod tests {
     fn lanes_that_were_met_keep_their_positions_and_go_when_their_rows_are_gone() {
         let mut lanes = lanes(&["named"]);
         assert!(lanes.meet(1, &["a", "named", "b"]));
-        let ask = lanes.share(3, |_| 0, 500, false);
+        let ask = lanes.share(3, |_| 0, 500);
         lanes.note(&ask, Position::END.at);
         assert!(!lanes.meet(1, &["b"]), "b is known");
         assert_eq!(lanes.names(), ["named", "b"]);
@@ -308,14 +322,14 @@ mod tests {
             at: Position::default().at,
             id: Uuid::max(),
         };
-        let mut ask = lanes.share(2, |_| 0, 500, false);
+        let mut ask = lanes.share(2, |_| 0, 500);
         ask.picked(0, last);
         assert_eq!(lanes.note(&ask, now), Came::Full);
         assert_eq!(lanes.each[0].position, last);
         assert_eq!(lanes.each[1].position, Position::seen_all(now));
 
         // Only the full lane is asked again, from where it was.
-        let ask = lanes.share(2, |_| 0, 500, false);
+        let ask = lanes.share(2, |_| 0, 500);
         assert_eq!((ask.lanes.clone(), ask.slots.clone()), (vec![0], vec![2]));
         assert_eq!((ask.at[0], ask.ids[0]), (last.at, last.id));
         assert_eq!(lanes.note(&ask, now), Came::Short);
@@ -327,10 +341,10 @@ mod tests {
         let mut lanes = lanes(&["a", "b"]);
         let now = Instant::now();
         let later = |seconds| now + std::time::Duration::from_secs(seconds);
-        let both = lanes.share(2, |_| 0, 500, false);
+        let both = lanes.share(2, |_| 0, 500);
         lanes.put_off(&both, later(3));
         lanes.each[1].hungry = false;
-        let one = lanes.share(2, |_| 0, 500, false);
+        let one = lanes.share(2, |_| 0, 500);
         assert_eq!(one.lanes, [0]);
         lanes.put_off(&one, later(3_600));
         assert_eq!(lanes.due(), later(3));
@@ -339,9 +353,25 @@ mod tests {
         lanes.wake_due(later(2));
         assert!(!lanes.hungry());
         lanes.wake_due(later(3));
-        assert_eq!(lanes.share(2, |_| 0, 500, false).lanes, [1]);
+        assert_eq!(lanes.share(2, |_| 0, 500).lanes, [1]);
 
         lanes.due_by(later(1));
         assert_eq!(lanes.due(), later(1));
+    }
+
+    #[test]
+    fn a_look_reaches_every_lane_however_few_slots_there_are() {
+        let mut lanes = lanes(&["a", "b", "c"]);
+        let now = Position::END.at;
+        for _ in 0..3 {
+            lanes.look_all();
+            let mut looked = [false; 3];
+            while lanes.hungry() {
+                let ask = lanes.share(1, |_| 0, 500);
+                looked[ask.lanes[0]] |= ask.at[0] == Position::default().at;
+                lanes.note(&ask, now);
+            }
+            assert_eq!(looked, [true; 3]);
+        }
     }
 }

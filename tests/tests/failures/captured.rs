@@ -1,12 +1,12 @@
 //! What is logged on this thread, as values.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Once;
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Level, Metadata, Subscriber};
 
 /// One line of the log.
@@ -34,28 +34,39 @@ impl Visit for Line {
     }
 }
 
-/// Keeps every line of every level, from when it is made until it is dropped.
-pub(crate) struct Captured {
-    lines: Arc<Mutex<Vec<Line>>>,
-    _guard: DefaultGuard,
+thread_local! {
+    /// What was logged here, while somebody wants to know.
+    static LINES: RefCell<Option<Vec<Line>>> = const { RefCell::new(None) };
 }
+
+/// Keeps every line of every level, from when it is made until it is dropped.
+///
+/// The subscriber is the process's: of subscribers that come and go, tracing may believe for a
+/// moment that none wants a line.
+pub(crate) struct Captured(());
 
 impl Captured {
     pub(crate) fn begin() -> Self {
-        let lines = Arc::default();
-        let keeper = Keeper(Arc::clone(&lines));
-        Self {
-            lines,
-            _guard: tracing::subscriber::set_default(keeper),
-        }
+        static INSTALLED: Once = Once::new();
+        INSTALLED.call_once(|| tracing::subscriber::set_global_default(Keeper).unwrap());
+        tracing::callsite::rebuild_interest_cache();
+        LINES.set(Some(Vec::new()));
+        Self(())
     }
 
     pub(crate) fn lines(&self) -> Vec<Line> {
-        self.lines.lock().unwrap().clone()
+        let Self(()) = self;
+        LINES.with_borrow(|lines| lines.clone().unwrap_or_default())
     }
 }
 
-struct Keeper(Arc<Mutex<Vec<Line>>>);
+impl Drop for Captured {
+    fn drop(&mut self) {
+        LINES.set(None);
+    }
+}
+
+struct Keeper;
 
 impl Subscriber for Keeper {
     fn enabled(&self, _: &Metadata<'_>) -> bool {
@@ -77,7 +88,7 @@ impl Subscriber for Keeper {
             fields: BTreeMap::new(),
         };
         event.record(&mut line);
-        self.0.lock().unwrap().push(line);
+        LINES.with_borrow_mut(|lines| lines.iter_mut().for_each(|lines| lines.push(line.clone())));
     }
 
     fn enter(&self, _: &Id) {}

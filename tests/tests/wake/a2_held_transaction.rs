@@ -1,6 +1,6 @@
 //! A2: a transaction that commits long after its emit, and after other wakes.
 
-use outbox::OutboxEvent;
+use outbox::{OutboxEvent, RawEvent};
 use outbox_tests::Database;
 
 use crate::{NEVER, delivered};
@@ -31,5 +31,42 @@ async fn a2_the_commit_wakes_whatever_came_before() {
     }
     held.commit().await.unwrap();
     delivered(&database, &emitted).await;
+    outbox.shutdown().await.unwrap();
+}
+
+#[outbox::handler(event = "a2.first", name = "a2_first")]
+async fn first(_: RawEvent) {}
+
+#[outbox::handler(event = "a2.second", name = "a2_second")]
+async fn second(_: RawEvent) {}
+
+#[outbox::handler(event = "a2.third", name = "a2_third")]
+async fn third(_: RawEvent) {}
+
+/// One slot for three handlers: the look behind the poller's position reaches each of them.
+#[tokio::test]
+async fn a2_with_fewer_slots_than_handlers() {
+    let database = Database::new().await;
+    let outbox = outbox::start(database.pool())
+        .only(["a2_first", "a2_second", "a2_third"])
+        .concurrency(1)
+        .poll_interval(NEVER)
+        .await
+        .unwrap();
+    let event = |which| RawEvent::from_text(format!("a2.{which}"), "{}");
+    for _ in 0..3 {
+        for which in ["first", "second", "third"] {
+            let mut held = database.pool().begin().await.unwrap();
+            let id = outbox::emit(&mut held, &event(which)).await.unwrap();
+            let mut rows = outbox_tests::rows(&mut *held).await.unwrap().into_iter();
+            let emitted = rows.find(|row| row.event_id == id).unwrap();
+            for other in ["first", "second", "third"] {
+                let other = database.emit(&event(other)).await;
+                delivered(&database, &other).await;
+            }
+            held.commit().await.unwrap();
+            delivered(&database, &emitted).await;
+        }
+    }
     outbox.shutdown().await.unwrap();
 }

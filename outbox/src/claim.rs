@@ -55,6 +55,17 @@ pub(crate) struct Means {
     pub(crate) max_retries: Option<i32>,
 }
 
+/// What is known of due rows without a handler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    /// There is none to bind.
+    None,
+    /// Some were seen, or may be there.
+    Some,
+    /// Some were seen, but not behind the positions: they were committed late.
+    Late,
+}
+
 /// The claim loop of a runtime.
 #[derive(Debug)]
 pub(crate) struct Poller {
@@ -70,10 +81,7 @@ pub(crate) struct Poller {
     limits: Vec<Option<i32>>,
     /// What handlers take besides types that they name: `prefix.*`, `*`.
     patterns: Vec<&'static str>,
-    /// Unbound rows were seen, or may be there.
-    unbound_due: bool,
-    /// They were seen, but not behind the positions: they were committed late.
-    unbound_missed: bool,
+    open: Open,
     looked: Option<Instant>,
     look_took: Duration,
     /// The last claim found less than it had room for.
@@ -86,15 +94,16 @@ pub(crate) struct Poller {
 
 impl Poller {
     /// `names`: what each handler's records may stand under, its former names included.
-    /// `unbound`: the event types of the handlers with the types' own limits; `patterns`: what they
-    /// take besides.
+    /// `unbound`: the event types of the handlers with the types' own limits.
     pub(crate) fn new(
         means: Means,
         recovery: Recovery,
         names: Vec<(Arc<str>, usize)>,
         unbound: Vec<(&'static str, Option<i32>)>,
-        patterns: Vec<&'static str>,
     ) -> Self {
+        let handled = means.dispatcher.handlers.iter();
+        let patterns = handled.flat_map(|handler| handler.spec.patterns.iter().copied());
+        let patterns = patterns.filter(|pattern| pattern.contains('*')).collect();
         let (names, handlers): (Vec<_>, Vec<_>) = names.into_iter().unzip();
         let (types, limits): (Vec<_>, Vec<_>) = unbound.into_iter().unzip();
         Self {
@@ -102,11 +111,14 @@ impl Poller {
             recovery,
             lanes: Lanes::new(names),
             handlers,
-            unbound_due: !types.is_empty(),
+            open: if types.is_empty() {
+                Open::None
+            } else {
+                Open::Some
+            },
             unbound: Lanes::new(types.into_iter().map(Arc::from)),
             limits,
             patterns,
-            unbound_missed: false,
             looked: None,
             look_took: Duration::ZERO,
             came_short: false,
@@ -183,16 +195,15 @@ impl Poller {
         if look && !self.patterns.is_empty() {
             self.find_types().await?;
         }
-        let bound = if self.unbound_due {
-            self.bind(&mut room, look || self.unbound_missed).await?
-        } else {
+        let bound = if self.open == Open::None {
             None
+        } else {
+            let from_beginning = look || self.open == Open::Late;
+            self.bind(&mut room, from_beginning).await?
         };
         let asked = self.claim(&room, look).await?;
         match bound {
-            // Rows that were passed over are bound by runtimes that run their handlers: no haste.
-            Some(Came::Short) => self.unbound_due = self.unbound_missed,
-            Some(Came::Full) => self.unbound_due = true,
+            Some(open) => self.open = open,
             None if !asked => return Ok(self.recovery.longest()),
             None => {}
         }
@@ -200,7 +211,7 @@ impl Poller {
     }
 
     fn hungry(&self) -> bool {
-        self.unbound_due || self.lanes.hungry()
+        self.open != Open::None || self.lanes.hungry()
     }
 
     /// How long nothing needs to be done.
@@ -277,7 +288,8 @@ impl Poller {
             return Ok(true);
         };
         let now: DateTime<Utc> = first.try_get(0)?;
-        self.unbound_due = first.try_get(1)?;
+        let open: bool = first.try_get(1)?;
+        self.open = if open { Open::Some } else { Open::None };
         let next_due_ms: Option<f64> = first.try_get(2)?;
         let mut claimed = Vec::with_capacity(rows.len());
         for row in &rows {
@@ -307,8 +319,8 @@ impl Poller {
     }
 
     /// Claims unbound rows and binds them, with half of the room, so that neither arm starves the
-    /// other. `None`: there was no slot.
-    async fn bind(&mut self, room: &mut Room, look: bool) -> sqlx::Result<Option<Came>> {
+    /// other. What is known after it; `None`: there was no slot.
+    async fn bind(&mut self, room: &mut Room, look: bool) -> sqlx::Result<Option<Open>> {
         let slots = room.free.div_ceil(2).min(self.means.batch_size);
         self.unbound.wake_all();
         let mut ask = self.unbound.share(slots, |_| 0, slots, look);
@@ -332,9 +344,8 @@ impl Poller {
         let started = Instant::now();
         let rows = self.means.sessions.fetch(statement).await?;
 
-        self.unbound_missed = false;
         let Some(first) = rows.first() else {
-            return Ok(Some(Came::Short));
+            return Ok(Some(Open::None));
         };
         let now: DateTime<Utc> = first.try_get(0)?;
         let siblings: i64 = first.try_get(2)?;
@@ -359,10 +370,14 @@ impl Poller {
         if siblings > 0 {
             self.lanes.wake_all();
         }
-        self.unbound_missed = !look && ask.none_picked();
         room.free = room.free.saturating_sub(claimed.len());
         self.hand_over(claimed, token, started);
-        Ok(Some(self.unbound.note(&ask, now)))
+        Ok(Some(match self.unbound.note(&ask, now) {
+            Came::Full => Open::Some,
+            Came::Short if ask.none_picked() && !look => Open::Late,
+            // Rows that were passed over are bound by runtimes that run their handlers: no haste.
+            Came::Short => Open::None,
+        }))
     }
 
     /// Takes note of event types that only a pattern selects and of which unbound rows are there.
@@ -373,7 +388,7 @@ impl Poller {
             if self.unbound.find(event_type).is_none() {
                 self.unbound.add(Arc::from(event_type));
                 self.limits.push(None);
-                self.unbound_due = true;
+                self.open = Open::Some;
             }
         }
         Ok(())

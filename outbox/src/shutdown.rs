@@ -77,7 +77,15 @@ impl Keeper {
         let deadline = Instant::now() + self.shutdown_timeout;
         let dispatcher = &self.dispatcher;
         dispatcher.stopping.cancel();
-        dispatcher.close();
+        // What has not begun is another node's at once. What fails here is tried again at the end.
+        let queued: Vec<(Uuid, Uuid)> = dispatcher
+            .close()
+            .iter()
+            .map(|delivery| (delivery.record.id.into(), delivery.token))
+            .collect();
+        if !queued.is_empty() {
+            let _ = timeout_at(deadline, self.release_once(&queued)).await;
+        }
         if !idle_by(dispatcher, deadline).await {
             let dropped = dispatcher.running();
             tracing::warn!(

@@ -105,8 +105,7 @@ impl Start {
             channel: options.channel.clone(),
             max_retries: options.retry.max_retries,
         };
-        let poller =
-            tokio::spawn(Poller::new(means, recovery, names, unbound, wildcards(specs)).run());
+        let poller = tokio::spawn(Poller::new(means, recovery, names, unbound).run());
         let settler = tokio::spawn(settler.run());
         let mut others = vec![tokio::spawn(keep_house(sessions.clone(), names_of(specs)))];
         others.extend(listener);
@@ -175,12 +174,6 @@ fn unbound_types(specs: &[&'static HandlerSpec]) -> Vec<(&'static str, Option<i3
         .flat_map(|spec| spec.patterns.iter().map(|p| (*p, spec.event_max_retries)))
         .filter(|(event_type, _)| !event_type.contains('*') && seen.insert(*event_type))
         .collect()
-}
-
-/// What these handlers take besides.
-fn wildcards(specs: &[&'static HandlerSpec]) -> Vec<&'static str> {
-    let patterns = specs.iter().flat_map(|spec| spec.patterns.iter().copied());
-    patterns.filter(|pattern| pattern.contains('*')).collect()
 }
 
 /// Writes which events the handlers want.

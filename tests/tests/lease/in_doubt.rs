@@ -162,7 +162,7 @@ async fn not_stored_and_still_ones_own_is_settled_again() {
     let before = only(&database).await;
     let outbox = outbox::start(database.pool())
         .only(["in_doubt"])
-        .poll_interval(Duration::from_secs(300))
+        .poll_interval(Duration::from_mins(5))
         .state(stage.clone())
         .state(line)
         .await

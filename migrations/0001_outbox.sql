@@ -43,7 +43,7 @@ CREATE TABLE outbox_events (
   CONSTRAINT outbox_events_pkey PRIMARY KEY (id),
   -- The white space of ASCII; the library refuses all of Unicode's before it gets here.
   CONSTRAINT outbox_events_type_is_canonical
-    CHECK (event_type <> '' AND event_type = btrim(event_type, E' \t\n\v\f\r') AND strpos(event_type, '*') = 0),
+    CHECK (event_type <> '' AND event_type = btrim(event_type, E' \t\n\x0b\f\r') AND strpos(event_type, '*') = 0),
   CONSTRAINT outbox_events_handler_is_named CHECK (handler <> ''),
   CONSTRAINT outbox_events_headers_are_an_object CHECK (jsonb_typeof(headers) = 'object'),
   CONSTRAINT outbox_events_status_is_known CHECK (status IN ('PENDING', 'PROCESSING', 'SENT', 'FAILED')),

@@ -1,6 +1,6 @@
 //! Durations: `"250ms"`, `"30s"`, `"5m"`, `"1h"`, or milliseconds.
 
-/// The most that a duration may be: what PostgreSQL's `integer` holds, about 24.8 days.
+/// The most that a duration may be: what an `integer` column holds, about 24.8 days.
 pub(crate) const MAX_MS: u32 = i32::MAX as u32;
 
 /// What a duration may be, for messages.
@@ -38,7 +38,7 @@ pub(crate) fn parse(text: &str) -> Result<u32, Fault> {
             } else {
                 format!("has the unknown unit `{unit}`")
             },
-            unit.is_empty().then(|| format!("{number}s")),
+            Some(format!("{number}s")).filter(|meant| unit.is_empty() && parse(meant).is_ok()),
         );
     };
     if number.contains('.') {
@@ -140,6 +140,9 @@ mod tests {
             ("-1s", "has a sign, `-`", None),
             ("+1s", "has a sign, `+`", None),
             ("10", "has no unit", Some("10s")),
+            (".", "has no unit", None),
+            ("99999999999", "has no unit", None),
+            ("-", "has a sign, `-`", None),
             ("1.5s", "has the fraction `1.5`", Some("1500ms")),
             ("0.5h", "has the fraction `0.5`", Some("30m")),
             ("0.0001ms", "has the fraction `0.0001`", None),

@@ -2,6 +2,7 @@
 
 mod attrs;
 mod input;
+mod shadow;
 mod stub;
 mod write;
 

@@ -83,8 +83,9 @@ pub(crate) fn check_pattern(pattern: &str) -> Result<(), Fault> {
 /// control character.
 pub(crate) fn check(name: &str) -> Result<(), Fault> {
     let trimmed = || {
-        let meant: String = name.trim().chars().filter(|c| !c.is_control()).collect();
-        (!meant.is_empty()).then_some(meant)
+        Some(name.trim())
+            .filter(|meant| check(meant).is_ok())
+            .map(str::to_owned)
     };
     let fault = |found: String, meant: Option<String>| Err(Fault { found, meant });
     if name.is_empty() {
@@ -103,7 +104,7 @@ pub(crate) fn check(name: &str) -> Result<(), Fault> {
         let control = control.escape_debug();
         return fault(
             format!("`{name:?}` contains the control character `{control}`"),
-            trimmed(),
+            None,
         );
     }
     let count = name.chars().count();
@@ -164,9 +165,9 @@ mod tests {
             ("a\n", Some("a")),
             ("\u{a0}a", Some("a")),
             ("a\u{3000}", Some("a")),
-            ("a\0b", Some("ab")),
-            ("a\u{7f}b", Some("ab")),
-            ("a\u{85}b", Some("ab")),
+            ("a\0b", None),
+            ("a\u{7f}b", None),
+            ("a\u{85}b", None),
             ("*", None),
             ("a.*", None),
         ] {

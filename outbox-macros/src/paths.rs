@@ -1,18 +1,21 @@
 //! The paths that generated code names: all of them begin at the runtime crate.
 
-use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, quote, quote_spanned};
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote};
+
+/// What generated code calls the runtime crate's `__private`, inside a constant of its own.
+const PRIVATE: &str = "__outbox";
 
 /// The way to the runtime crate: `::outbox`, or what `crate = "…"` says.
-#[derive(Clone)]
 pub(crate) struct Paths {
     base: TokenStream,
 }
 
 impl Default for Paths {
     fn default() -> Self {
-        let base = quote_spanned!(Span::mixed_site()=> ::outbox);
-        Self { base }
+        Self {
+            base: quote!(::outbox),
+        }
     }
 }
 
@@ -24,19 +27,30 @@ impl Paths {
         }
     }
 
-    /// The module of all that generated code may name.
-    pub(crate) fn private(&self) -> TokenStream {
+    /// The import by which everything else is named: a crate that isn't there is reported here,
+    /// once.
+    pub(crate) fn import(&self) -> TokenStream {
         let base = &self.base;
-        quote!(#base::__private)
+        let private = private(Span::call_site());
+        quote!(use #base::__private as #private;)
     }
+}
 
-    /// The serde that the runtime crate uses, as `#[serde(crate = "…")]` wants it.
-    pub(crate) fn serde(&self) -> String {
-        let path: String = self
-            .private()
-            .into_iter()
-            .map(|token| token.to_string())
-            .collect();
-        format!("{path}::serde")
-    }
+/// The module of all that generated code may name, for a path that stands at `span`.
+pub(crate) fn private(span: Span) -> Ident {
+    Ident::new(PRIVATE, span)
+}
+
+/// An `Option` of `value`.
+pub(crate) fn option(value: Option<impl ToTokens>) -> TokenStream {
+    let private = private(Span::call_site());
+    value.map_or_else(
+        || quote!(#private::Option::None),
+        |value| quote!(#private::Option::Some(#value)),
+    )
+}
+
+/// The path of `name` as text, as serde's attributes want it.
+pub(crate) fn text(name: &str) -> String {
+    format!("{PRIVATE}::{name}")
 }

@@ -1,4 +1,7 @@
-//! Turns of phrase that the messages share.
+//! Words: in messages, and in the user's code.
+
+use proc_macro2::TokenTree;
+use quote::ToTokens;
 
 /// "`a`", "`a` or `b`", "one of `a`, `b`, `c`".
 pub(crate) fn one_of(allowed: &[&str]) -> String {
@@ -29,6 +32,18 @@ fn nearest<'a>(found: &str, allowed: &[&'a str]) -> Option<&'a str> {
         })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, word)| word)
+}
+
+/// Whether `word` stands in `tokens`, at any depth.
+pub(crate) fn mentions(tokens: impl ToTokens, word: &str) -> bool {
+    tokens
+        .into_token_stream()
+        .into_iter()
+        .any(|token| match token {
+            TokenTree::Ident(ident) => ident == word,
+            TokenTree::Group(group) => mentions(group.stream(), word),
+            _ => false,
+        })
 }
 
 /// How many insertions, deletions, substitutions and swaps of neighbours turn `a` into `b`.

@@ -132,15 +132,12 @@ impl Admin {
     /// The channel to notify when a record becomes due, as `start(pool).channel(…)` has it on the
     /// consuming side. Default: the channels of the runtimes that run in this process, else
     /// `outbox_events`.
-    ///
-    /// # Errors
-    ///
-    /// When the name is not `[a-z_][a-z0-9_$]*` of at most 63 bytes.
-    pub fn channel(mut self, name: impl Into<String>) -> Result<Self, AdminError> {
-        let name = name.into();
-        check_channel(&name).map_err(AdminError::InvalidChannel)?;
-        self.channel = Some(name);
-        Ok(self)
+    /// A name that is no channel (`[a-z_][a-z0-9_$]*` of at most 63 bytes) is an error of the calls
+    /// that would notify it.
+    #[must_use]
+    pub fn channel(mut self, name: impl Into<String>) -> Self {
+        self.channel = Some(name.into());
+        self
     }
 
     /// The record `id`, if the scope has it.
@@ -170,7 +167,7 @@ impl Admin {
     ///
     /// # Errors
     ///
-    /// When the server can't be reached or refuses.
+    /// When the channel's name is none, or the server can't be reached or refuses.
     ///
     /// # Cancel safety
     ///
@@ -178,7 +175,10 @@ impl Admin {
     pub async fn retry(&self, id: RecordId) -> Result<Mutation, AdminError> {
         let defaults = default::emitter();
         let channels = match &self.channel {
-            Some(channel) => std::slice::from_ref(channel),
+            Some(channel) => {
+                check_channel(channel).map_err(AdminError::InvalidChannel)?;
+                std::slice::from_ref(channel)
+            }
             None => defaults.channels(),
         };
         let row = self

@@ -15,6 +15,7 @@ use crate::dispatch::{Delivery, Dispatcher, Room};
 use crate::lanes::{Came, Lanes};
 use crate::lease::Claims;
 use crate::outage::Outage;
+use crate::pattern::candidates;
 use crate::position::Position;
 use crate::record::Claimed;
 use crate::recover::Recovery;
@@ -55,14 +56,14 @@ pub(crate) struct Means {
     pub(crate) max_retries: Option<i32>,
 }
 
-/// What is known of due rows without a handler.
+/// What is known of rows without a handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
-    /// There is none to bind.
+enum Unbound {
+    /// None that this runtime could bind.
     None,
-    /// Some were seen, or may be there.
-    Some,
-    /// Some were seen, but not behind the positions: they were committed late.
+    /// Some are due, or may be.
+    Due,
+    /// Some are due, but not behind the positions: they were committed late.
     Late,
 }
 
@@ -75,35 +76,37 @@ pub(crate) struct Poller {
     lanes: Lanes,
     /// Which of the runtime's handlers serves each of them.
     handlers: Vec<usize>,
-    /// One for each event type of which rows may be unbound.
+    /// One for each event type of which rows may be unbound: first those that handlers name, then
+    /// those that were met under their patterns.
     unbound: Lanes,
-    /// The types' own limits.
+    /// The own limits of the types that handlers name.
     limits: Vec<Option<i32>>,
-    /// What handlers take besides types that they name: `prefix.*`, `*`.
+    /// The handlers' patterns that end in `*`.
     patterns: Vec<&'static str>,
-    open: Open,
+    /// When types were last looked for, and how long that took.
+    types_looked: Option<(Instant, Duration)>,
+    unbound_rows: Unbound,
     looked: Option<Instant>,
     look_took: Duration,
     /// The last claim found less than it had room for.
     came_short: bool,
     /// A ring came that only a look from the beginning answers for certain.
     look_owed: bool,
-    /// When to claim without being woken.
-    due: Instant,
+    /// Claims that came when shutdown had begun.
+    refused: Vec<(Uuid, Uuid)>,
 }
 
 impl Poller {
     /// `names`: what each handler's records may stand under, its former names included.
-    /// `unbound`: the event types of the handlers with the types' own limits.
+    /// `unbound`: the event types of the handlers with the types' own limits. `patterns`: those of
+    /// their patterns that end in `*`.
     pub(crate) fn new(
         means: Means,
         recovery: Recovery,
         names: Vec<(Arc<str>, usize)>,
         unbound: Vec<(&'static str, Option<i32>)>,
+        patterns: Vec<&'static str>,
     ) -> Self {
-        let handled = means.dispatcher.handlers.iter();
-        let patterns = handled.flat_map(|handler| handler.spec.patterns.iter().copied());
-        let patterns = patterns.filter(|pattern| pattern.contains('*')).collect();
         let (names, handlers): (Vec<_>, Vec<_>) = names.into_iter().unzip();
         let (types, limits): (Vec<_>, Vec<_>) = unbound.into_iter().unzip();
         Self {
@@ -111,25 +114,28 @@ impl Poller {
             recovery,
             lanes: Lanes::new(names),
             handlers,
-            open: if types.is_empty() {
-                Open::None
+            unbound_rows: if types.is_empty() {
+                Unbound::None
             } else {
-                Open::Some
+                Unbound::Due
             },
             unbound: Lanes::new(types.into_iter().map(Arc::from)),
             limits,
             patterns,
+            types_looked: None,
             looked: None,
             look_took: Duration::ZERO,
             came_short: false,
             look_owed: true,
-            due: Instant::now(),
+            refused: Vec::new(),
         }
     }
 
     /// Polls until shutdown begins. A statement under way is always waited for: a claim whose reply
     /// nobody reads still happens on the server.
-    pub(crate) async fn run(mut self) {
+    ///
+    /// Returns what was claimed when dispatch took nothing any more.
+    pub(crate) async fn run(mut self) -> Vec<(Uuid, Uuid)> {
         let mut outage = Outage::none("claiming");
         while !self.means.stopping.is_cancelled() {
             let wait = match self.cycle().await {
@@ -155,6 +161,7 @@ impl Poller {
                 () = tokio::time::sleep(wait) => {}
             }
         }
+        self.refused
     }
 
     /// One pass: claims what there is room for, recovers what is due. How long to sleep after it
@@ -167,7 +174,7 @@ impl Poller {
             self.lanes.wake_all();
         }
         if let Some(due) = self.means.wake.take_due() {
-            self.due = self.due.min(due);
+            self.lanes.due_by(due);
         }
         if self.recovery.due() && self.recover(paused).await? {
             self.look_owed = true;
@@ -182,28 +189,27 @@ impl Poller {
             return Ok(Duration::from_millis(10));
         }
         let look = self.look_is_due();
-        if !look && !self.hungry() && Instant::now() < self.due {
+        if !look && !self.hungry() && Instant::now() < self.lanes.due() {
             return Ok(self.nap());
         }
         let Some(mut room) = self.means.dispatcher.room() else {
             // A freed slot nudges.
             return Ok(self.recovery.longest());
         };
-        if look || Instant::now() >= self.due {
+        if look {
             self.lanes.wake_all();
-        }
-        if look && !self.patterns.is_empty() {
-            self.find_types().await?;
-        }
-        let bound = if self.open == Open::None {
-            None
+            self.meet_types().await?;
         } else {
-            let from_beginning = look || self.open == Open::Late;
-            self.bind(&mut room, from_beginning).await?
+            self.lanes.wake_due(Instant::now());
+        }
+        let left = match self.unbound_rows {
+            Unbound::None => None,
+            Unbound::Due => self.bind(&mut room, look).await?,
+            Unbound::Late => self.bind(&mut room, true).await?,
         };
         let asked = self.claim(&room, look).await?;
-        match bound {
-            Some(open) => self.open = open,
+        match left {
+            Some(left) => self.unbound_rows = left,
             None if !asked => return Ok(self.recovery.longest()),
             None => {}
         }
@@ -211,7 +217,7 @@ impl Poller {
     }
 
     fn hungry(&self) -> bool {
-        self.open != Open::None || self.lanes.hungry()
+        self.unbound_rows != Unbound::None || self.lanes.hungry()
     }
 
     /// How long nothing needs to be done.
@@ -220,7 +226,7 @@ impl Poller {
             return Duration::ZERO;
         }
         let now = Instant::now();
-        let mut due = self.due;
+        let mut due = self.lanes.due();
         if self.look_owed
             && let Some(looked) = self.looked
         {
@@ -241,7 +247,7 @@ impl Poller {
             return true;
         };
         let since = looked.elapsed();
-        let timed = self.hungry() || Instant::now() >= self.due;
+        let timed = self.hungry() || Instant::now() >= self.lanes.due();
         (since >= self.between_looks() && (self.look_owed || (self.came_short && timed)))
             || (since >= OLDEST_LOOK && timed)
     }
@@ -255,6 +261,27 @@ impl Poller {
             self.lanes.positions()
         };
         self.recovery.run(&self.means.sessions, &until).await
+    }
+
+    /// Looks which types stand on unbound rows that a handler takes by a pattern: those that plain
+    /// SQL wrote, or a producer before the handler subscribed.
+    async fn meet_types(&mut self) -> sqlx::Result<()> {
+        let recently = |(at, took): (Instant, Duration)| at.elapsed() < took * 10;
+        if self.patterns.is_empty() || self.types_looked.is_some_and(recently) {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let statement = sqlx::query(UNBOUND_TYPES).bind(&self.patterns);
+        let rows = self.means.sessions.fetch(statement).await?;
+        self.types_looked = Some((Instant::now(), started.elapsed()));
+        let types: Vec<&str> = rows
+            .iter()
+            .map(|row| row.try_get(0))
+            .collect::<sqlx::Result<_>>()?;
+        if self.unbound.meet(self.limits.len(), &types) {
+            self.unbound_rows = Unbound::Due;
+        }
+        Ok(())
     }
 
     /// Claims for the handlers' lanes. `false`: there was no slot for any that may have due rows.
@@ -288,8 +315,8 @@ impl Poller {
             return Ok(true);
         };
         let now: DateTime<Utc> = first.try_get(0)?;
-        let open: bool = first.try_get(1)?;
-        self.open = if open { Open::Some } else { Open::None };
+        let unbound: bool = first.try_get(1)?;
+        self.unbound_rows = if unbound { Unbound::Due } else { Unbound::None };
         let next_due_ms: Option<f64> = first.try_get(2)?;
         let mut claimed = Vec::with_capacity(rows.len());
         for row in &rows {
@@ -313,14 +340,14 @@ impl Poller {
         let until = next_due_ms.map_or(self.means.poll_interval, |ms| {
             Duration::from_secs_f64((ms / 1000.0).clamp(0.0, 1e6)).min(self.means.poll_interval)
         });
-        self.due = Instant::now() + until;
+        self.lanes.put_off(&ask, Instant::now() + until);
         self.hand_over(claimed, token, started);
         Ok(true)
     }
 
     /// Claims unbound rows and binds them, with half of the room, so that neither arm starves the
-    /// other. What is known after it; `None`: there was no slot.
-    async fn bind(&mut self, room: &mut Room, look: bool) -> sqlx::Result<Option<Open>> {
+    /// other. What is left to bind here; `None`: there was no slot.
+    async fn bind(&mut self, room: &mut Room, look: bool) -> sqlx::Result<Option<Unbound>> {
         let slots = room.free.div_ceil(2).min(self.means.batch_size);
         self.unbound.wake_all();
         let mut ask = self.unbound.share(slots, |_| 0, slots, look);
@@ -328,7 +355,20 @@ impl Poller {
             return Ok(None);
         }
         let token = Uuid::now_v7();
-        let limits: Vec<Option<i32>> = ask.lanes.iter().map(|lane| self.limits[*lane]).collect();
+        let limits: Vec<Option<i32>> = ask
+            .lanes
+            .iter()
+            .map(|lane| self.limits.get(*lane).copied().flatten())
+            .collect();
+        let (of_type, candidates): (Vec<&str>, Vec<String>) = ask
+            .names()
+            .into_iter()
+            .flat_map(|name| {
+                candidates(name)
+                    .into_iter()
+                    .map(move |pattern| (name, pattern))
+            })
+            .unzip();
         let statement = sqlx::query(BIND)
             .bind(ask.names())
             .bind(&ask.slots)
@@ -340,12 +380,14 @@ impl Poller {
             .bind(&self.means.worker)
             .bind(self.lanes.names())
             .bind(self.means.max_retries)
-            .bind(&self.means.channel);
+            .bind(&self.means.channel)
+            .bind(of_type)
+            .bind(candidates);
         let started = Instant::now();
         let rows = self.means.sessions.fetch(statement).await?;
 
         let Some(first) = rows.first() else {
-            return Ok(Some(Open::None));
+            return Ok(Some(Unbound::None));
         };
         let now: DateTime<Utc> = first.try_get(0)?;
         let siblings: i64 = first.try_get(2)?;
@@ -370,28 +412,15 @@ impl Poller {
         if siblings > 0 {
             self.lanes.wake_all();
         }
+        let late = !look && ask.none_picked();
         room.free = room.free.saturating_sub(claimed.len());
         self.hand_over(claimed, token, started);
         Ok(Some(match self.unbound.note(&ask, now) {
-            Came::Full => Open::Some,
-            Came::Short if ask.none_picked() && !look => Open::Late,
+            Came::Full => Unbound::Due,
+            Came::Short if late => Unbound::Late,
             // Rows that were passed over are bound by runtimes that run their handlers: no haste.
-            Came::Short => Open::None,
+            Came::Short => Unbound::None,
         }))
-    }
-
-    /// Takes note of event types that only a pattern selects and of which unbound rows are there.
-    async fn find_types(&mut self) -> sqlx::Result<()> {
-        let statement = sqlx::query(UNBOUND_TYPES).bind(&self.patterns);
-        for row in self.means.sessions.fetch(statement).await? {
-            let event_type: &str = row.try_get(0)?;
-            if self.unbound.find(event_type).is_none() {
-                self.unbound.add(Arc::from(event_type));
-                self.limits.push(None);
-                self.open = Open::Some;
-            }
-        }
-        Ok(())
     }
 
     fn note_look(&mut self, started: Instant) {
@@ -402,7 +431,7 @@ impl Poller {
 
     /// Takes claimed records in hand and gives them to dispatch, the longest due first.
     fn hand_over(
-        &self,
+        &mut self,
         mut claimed: Vec<(Position, usize, Claimed)>,
         token: Uuid,
         started: Instant,
@@ -424,8 +453,8 @@ impl Poller {
                 lost,
             })
             .collect();
-        // What shutdown refuses stays in hand and is released by it.
-        self.means.dispatcher.push(deliveries);
+        // What shutdown refuses stays in hand until it is released.
+        self.refused.extend(self.means.dispatcher.push(deliveries));
     }
 
     fn read(&self, row: &PgRow, base: usize, lane: usize) -> sqlx::Result<Claimed> {

@@ -16,6 +16,7 @@ use crate::context::Signals;
 use crate::error_text::{chain, guarded, panic_text};
 use crate::handler::{HandlerFuture, HandlerSpec};
 use crate::lease::Claims;
+use crate::options::Options;
 use crate::outcome::{Failure, Outcome};
 use crate::pattern;
 use crate::record::Claimed;
@@ -47,30 +48,37 @@ pub(crate) struct Delivery {
     pub(crate) lost: CancellationToken,
 }
 
+impl Delivery {
+    /// The record's id and the claim's token.
+    fn claim(&self) -> (Uuid, Uuid) {
+        (self.record.id.into(), self.token)
+    }
+}
+
 /// Runs claimed records, at most `concurrency` at once.
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
     pub(crate) handlers: Vec<Handler>,
-    pub(crate) concurrency: usize,
-    pub(crate) batch_size: usize,
-    pub(crate) jitter: f64,
+    concurrency: usize,
+    batch_size: usize,
+    jitter: f64,
     pub(crate) cancel_grace: Duration,
-    pub(crate) surroundings: Arc<Surroundings>,
-    pub(crate) claims: Arc<Claims>,
-    pub(crate) settlements: Arc<Settlements>,
-    pub(crate) wake: Arc<Wake>,
+    surroundings: Arc<Surroundings>,
+    claims: Arc<Claims>,
+    settlements: Arc<Settlements>,
+    wake: Arc<Wake>,
     /// Shutdown has begun: handlers should come to an end.
     pub(crate) stopping: CancellationToken,
     /// Shutdown has waited long enough: handlers are dropped.
     pub(crate) aborted: CancellationToken,
-    pub(crate) floor: Mutex<Floor>,
+    floor: Mutex<Floor>,
     /// The last running handler ended.
     pub(crate) idle: Notify,
 }
 
 /// What is running and what waits for a slot.
 #[derive(Debug, Default)]
-pub(crate) struct Floor {
+struct Floor {
     queue: VecDeque<Delivery>,
     running: usize,
     suspect: bool,
@@ -120,6 +128,35 @@ pub(crate) struct Room {
 }
 
 impl Dispatcher {
+    pub(crate) fn new(
+        options: &Options,
+        handlers: Vec<Handler>,
+        surroundings: Arc<Surroundings>,
+        claims: Arc<Claims>,
+        settlements: Arc<Settlements>,
+        wake: Arc<Wake>,
+        stopping: CancellationToken,
+    ) -> Self {
+        Self {
+            floor: Mutex::new(Floor {
+                meters: vec![Meter::default(); handlers.len()],
+                ..Floor::default()
+            }),
+            handlers,
+            concurrency: options.concurrency,
+            batch_size: options.batch_size,
+            jitter: options.retry.jitter,
+            cancel_grace: options.cancel_grace,
+            surroundings,
+            claims,
+            settlements,
+            wake,
+            stopping,
+            aborted: CancellationToken::new(),
+            idle: Notify::new(),
+        }
+    }
+
     fn floor(&self) -> MutexGuard<'_, Floor> {
         self.floor.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -128,8 +165,6 @@ impl Dispatcher {
     /// costs as much as one for hundreds.
     pub(crate) fn room(&self) -> Option<Room> {
         let mut floor = self.floor();
-        let count = self.handlers.len();
-        floor.meters.resize(count, Meter::default());
         let free = self.concurrency - floor.running.min(self.concurrency);
         // Slots that will be free again within the look-ahead.
         let brisk: usize = floor
@@ -166,14 +201,14 @@ impl Dispatcher {
         })
     }
 
-    /// Takes claimed records to run, suspects first. What comes after shutdown began is given back.
-    pub(crate) fn push(self: &Arc<Self>, deliveries: Vec<Delivery>) -> Vec<Delivery> {
+    /// Takes claimed records to run, suspects first. What comes after shutdown began is given back,
+    /// by ids and tokens.
+    pub(crate) fn push(self: &Arc<Self>, deliveries: Vec<Delivery>) -> Vec<(Uuid, Uuid)> {
         let spawn = {
             let mut floor = self.floor();
             if floor.closed {
-                return deliveries;
+                return deliveries.iter().map(Delivery::claim).collect();
             }
-            floor.meters.resize(self.handlers.len(), Meter::default());
             for delivery in deliveries {
                 if delivery.record.recovery_count >= SUSPECT {
                     floor.suspect = true;
@@ -367,11 +402,15 @@ impl Dispatcher {
         }
     }
 
-    /// Takes no more and gives back what has not started.
-    pub(crate) fn close(&self) -> Vec<Delivery> {
+    /// Takes no more and gives back what has not started, by ids and tokens.
+    pub(crate) fn close(&self) -> Vec<(Uuid, Uuid)> {
         let mut floor = self.floor();
         floor.closed = true;
-        floor.queue.drain(..).collect()
+        floor
+            .queue
+            .drain(..)
+            .map(|delivery| delivery.claim())
+            .collect()
     }
 
     /// The handlers that are running, by name, each as often as it runs.

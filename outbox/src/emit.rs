@@ -22,7 +22,8 @@ use crate::event::OutboxEvent;
 ///
 /// One row is written for each handler that is linked into this binary or subscribed to the type
 /// (table `outbox_handlers`); where there is none, one row that the first consumer binds to its
-/// handlers. It is one statement and one round trip, the notification of the pollers included.
+/// handlers. It is one statement and one round trip, the notification of the pollers included; where
+/// handlers have former names (`alias`), one of a thousand emits takes a second one.
 ///
 /// `tx` is a transaction (`&mut tx`), also a nested one, or the connection of one (`&mut *tx`). A
 /// connection that is in no transaction is refused.
@@ -35,12 +36,8 @@ use crate::event::OutboxEvent;
 /// use std::time::Duration;
 /// use outbox::OutboxEvent;
 ///
+/// # #[derive(OutboxEvent)]
 /// # struct OrderCreated { order_id: u64 }
-/// # impl OutboxEvent for OrderCreated {
-/// #     const EVENT_TYPE: &'static str = "order.created";
-/// #     fn to_json(&self) -> Result<String, outbox::EncodeError> { Ok(self.order_id.to_string()) }
-/// #     fn from_json(_: &str) -> Result<Self, outbox::DecodeError> { unimplemented!() }
-/// # }
 /// async fn create_order(pool: &outbox::sqlx::PgPool) -> Result<(), Box<dyn std::error::Error>> {
 ///     let mut tx = pool.begin().await?;
 ///     // … INSERT INTO orders …
@@ -57,8 +54,10 @@ use crate::event::OutboxEvent;
 /// # Errors
 ///
 /// Awaiting the builder fails with an [`EmitError`].
-pub fn emit<'c, E: OutboxEvent>(
-    tx: &'c mut PgConnection, // a transaction: begin one with `pool.begin().await?` and pass `&mut tx`
+// The compiler shows the line of the name to who passes something else, such as a pool.
+#[rustfmt::skip]
+pub fn emit<'c, E: OutboxEvent>( // needs a transaction: `let mut tx = pool.begin().await?;`, then `&mut tx`
+    tx: &'c mut PgConnection,
     event: &E,
 ) -> Emit<'c> {
     Emit::new(default::emitter(), tx, event)
@@ -74,12 +73,8 @@ pub fn emit<'c, E: OutboxEvent>(
 /// ```
 /// use outbox::OutboxEvent;
 ///
+/// # #[derive(OutboxEvent)]
 /// # struct OrderCreated { order_id: u64 }
-/// # impl OutboxEvent for OrderCreated {
-/// #     const EVENT_TYPE: &'static str = "order.created";
-/// #     fn to_json(&self) -> Result<String, outbox::EncodeError> { Ok(self.order_id.to_string()) }
-/// #     fn from_json(_: &str) -> Result<Self, outbox::DecodeError> { unimplemented!() }
-/// # }
 /// async fn import(pool: &outbox::sqlx::PgPool) -> Result<(), Box<dyn std::error::Error>> {
 ///     let events = [7, 8, 9].map(|order_id| OrderCreated { order_id });
 ///     let mut tx = pool.begin().await?;
@@ -93,8 +88,9 @@ pub fn emit<'c, E: OutboxEvent>(
 /// # Errors
 ///
 /// Awaiting the builder fails with an [`EmitError`].
-pub fn emit_many<'c, E: OutboxEvent>(
-    tx: &'c mut PgConnection, // a transaction: begin one with `pool.begin().await?` and pass `&mut tx`
+#[rustfmt::skip] // as at `emit`
+pub fn emit_many<'c, E: OutboxEvent>( // needs a transaction: `let mut tx = pool.begin().await?;`, then `&mut tx`
+    tx: &'c mut PgConnection,
     events: impl IntoIterator<Item = &'c E>,
 ) -> EmitMany<'c> {
     EmitMany::new(default::emitter(), tx, events)
@@ -103,9 +99,10 @@ pub fn emit_many<'c, E: OutboxEvent>(
 impl Emitter {
     /// Writes `event` into the outbox, in the transaction `tx`; as [`outbox::emit`](crate::emit)
     /// with this emitter's settings.
-    pub fn emit<'c, E: OutboxEvent>(
+    #[rustfmt::skip] // as at the function `emit`
+    pub fn emit<'c, E: OutboxEvent>( // needs a transaction: `let mut tx = pool.begin().await?;`, then `&mut tx`
         &self,
-        tx: &'c mut PgConnection, // a transaction: begin one with `pool.begin().await?` and pass `&mut tx`
+        tx: &'c mut PgConnection,
         event: &E,
     ) -> Emit<'c> {
         Emit::new(self.clone(), tx, event)
@@ -113,9 +110,10 @@ impl Emitter {
 
     /// Writes `events` into the outbox, in the transaction `tx`; as
     /// [`outbox::emit_many`](crate::emit_many) with this emitter's settings.
-    pub fn emit_many<'c, E: OutboxEvent>(
+    #[rustfmt::skip] // as at the function `emit`
+    pub fn emit_many<'c, E: OutboxEvent>( // needs a transaction: `let mut tx = pool.begin().await?;`, then `&mut tx`
         &self,
-        tx: &'c mut PgConnection, // a transaction: begin one with `pool.begin().await?` and pass `&mut tx`
+        tx: &'c mut PgConnection,
         events: impl IntoIterator<Item = &'c E>,
     ) -> EmitMany<'c> {
         EmitMany::new(self.clone(), tx, events)

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -16,6 +17,20 @@ struct Lane {
     position: Position,
     /// More may be due behind the position.
     hungry: bool,
+    /// When to look without being woken. Each lane has its own: a statement that did not ask for a
+    /// lane does not know when its rows are due.
+    due: Instant,
+}
+
+impl Lane {
+    fn new(name: Arc<str>) -> Self {
+        Self {
+            name,
+            position: Position::default(),
+            hungry: true,
+            due: Instant::now(),
+        }
+    }
 }
 
 /// The lanes of one arm of the claim.
@@ -78,23 +93,69 @@ impl Lanes {
             by_name: HashMap::new(),
             turn: 0,
         };
-        names.into_iter().for_each(|name| lanes.add(name));
+        names
+            .into_iter()
+            .for_each(|name| lanes.add(Lane::new(name)));
         lanes
     }
 
-    /// Another lane, the last.
-    pub(crate) fn add(&mut self, name: Arc<str>) {
-        self.by_name.insert(Arc::clone(&name), self.each.len());
-        self.each.push(Lane {
-            name,
-            position: Position::default(),
-            hungry: true,
-        });
+    fn add(&mut self, lane: Lane) {
+        self.by_name.insert(Arc::clone(&lane.name), self.each.len());
+        self.each.push(lane);
+    }
+
+    /// Keeps the first `count` lanes and has one for each of `names` besides. Whether there are new
+    /// ones.
+    pub(crate) fn meet(&mut self, count: usize, names: &[&str]) -> bool {
+        let mut met: HashMap<Arc<str>, Lane> = self
+            .each
+            .drain(count..)
+            .map(|lane| (Arc::clone(&lane.name), lane))
+            .collect();
+        self.by_name.retain(|_, lane| *lane < count);
+        let mut new = false;
+        for name in names {
+            if self.by_name.contains_key(*name) {
+                continue;
+            }
+            let lane = met.remove(*name).unwrap_or_else(|| {
+                new = true;
+                Lane::new(Arc::from(*name))
+            });
+            self.add(lane);
+        }
+        new
     }
 
     /// Rows may be due on every lane.
     pub(crate) fn wake_all(&mut self) {
         self.each.iter_mut().for_each(|lane| lane.hungry = true);
+    }
+
+    /// Rows may be due on the lanes whose time has come.
+    pub(crate) fn wake_due(&mut self, now: Instant) {
+        for lane in &mut self.each {
+            lane.hungry |= lane.due <= now;
+        }
+    }
+
+    /// When the first lane is to be looked at without being woken.
+    pub(crate) fn due(&self) -> Instant {
+        let dues = self.each.iter().map(|lane| lane.due);
+        dues.min().unwrap_or_else(Instant::now)
+    }
+
+    /// A row is due at `due`, on which lane is not known.
+    pub(crate) fn due_by(&mut self, due: Instant) {
+        let lanes = self.each.iter_mut();
+        lanes.for_each(|lane| lane.due = lane.due.min(due));
+    }
+
+    /// Nothing more is due before `due` on the lanes that were asked.
+    pub(crate) fn put_off(&mut self, ask: &Ask, due: Instant) {
+        for lane in &ask.lanes {
+            self.each[*lane].due = due;
+        }
     }
 
     pub(crate) fn hungry(&self) -> bool {
@@ -226,6 +287,20 @@ mod tests {
     }
 
     #[test]
+    fn lanes_that_were_met_keep_their_positions_and_go_when_their_rows_are_gone() {
+        let mut lanes = lanes(&["named"]);
+        assert!(lanes.meet(1, &["a", "named", "b"]));
+        let ask = lanes.share(3, |_| 0, 500, false);
+        lanes.note(&ask, Position::END.at);
+        assert!(!lanes.meet(1, &["b"]), "b is known");
+        assert_eq!(lanes.names(), ["named", "b"]);
+        assert_eq!(lanes.find("b"), Some(1));
+        assert_eq!(lanes.find("a"), None);
+        assert_eq!(lanes.each[1].position, Position::seen_all(Position::END.at));
+        assert!(lanes.meet(1, &["b", "c"]), "c is new");
+    }
+
+    #[test]
     fn a_full_lane_goes_on_and_a_short_one_has_seen_all() {
         let mut lanes = lanes(&["a", "b"]);
         let now = Position::END.at;
@@ -245,5 +320,28 @@ mod tests {
         assert_eq!((ask.at[0], ask.ids[0]), (last.at, last.id));
         assert_eq!(lanes.note(&ask, now), Came::Short);
         assert!(!lanes.hungry());
+    }
+
+    #[test]
+    fn a_lane_that_was_not_asked_keeps_its_due_time() {
+        let mut lanes = lanes(&["a", "b"]);
+        let now = Instant::now();
+        let later = |seconds| now + std::time::Duration::from_secs(seconds);
+        let both = lanes.share(2, |_| 0, 500, false);
+        lanes.put_off(&both, later(3));
+        lanes.each[1].hungry = false;
+        let one = lanes.share(2, |_| 0, 500, false);
+        assert_eq!(one.lanes, [0]);
+        lanes.put_off(&one, later(3_600));
+        assert_eq!(lanes.due(), later(3));
+
+        lanes.each[0].hungry = false;
+        lanes.wake_due(later(2));
+        assert!(!lanes.hungry());
+        lanes.wake_due(later(3));
+        assert_eq!(lanes.share(2, |_| 0, 500, false).lanes, [1]);
+
+        lanes.due_by(later(1));
+        assert_eq!(lanes.due(), later(1));
     }
 }

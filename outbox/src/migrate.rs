@@ -22,14 +22,15 @@ pub enum MigrateError {
         "the outbox needs a database with encoding UTF8, this one has {0}; create one with `ENCODING 'UTF8' TEMPLATE template0`"
     )]
     Encoding(String),
-    /// A migration failed, or the ledger has one that this version doesn't know.
+    /// A migration failed, or was changed after it had been applied.
     #[error("the outbox's tables could not be migrated")]
     Migration(#[source] sqlx::migrate::MigrateError),
 }
 
 /// Creates the outbox's tables, or brings them up to date, in the first schema of the connection's
 /// `search_path`. Applied migrations are noted in `_outbox_migrations`; the application's own
-/// migrations are not touched. Does nothing when all is up to date.
+/// migrations are not touched. Does nothing when all is up to date, or when a newer version has
+/// already applied more.
 ///
 /// Several processes may call it at once: one applies, the others wait. The role needs `CREATE` on
 /// the schema and nothing else.
@@ -71,6 +72,9 @@ async fn apply(pool: &PgPool) -> Result<(), MigrateError> {
     }
     let mut migrator: Migrator = sqlx::migrate!("./migrations");
     migrator.dangerous_set_table_name(LEDGER);
+    // What a newer version applied is there for that version. An older one that starts again, in a
+    // rolling deployment or after a rollback, goes on with what it needs, which `start` checks.
+    migrator.set_ignore_missing(true);
     migrator
         .run_direct(None, &mut *connection, false)
         .await

@@ -1,8 +1,12 @@
 //! All that expansions of the macros may name. Not part of the public interface: it changes with
 //! the macros, which are pinned to this crate's version.
 
+use serde::{Deserializer, Serializer};
+
 pub use std::any::type_name;
 pub use std::boxed::Box;
+pub use std::convert::identity;
+pub use std::default::Default;
 pub use std::marker::{Send, Sync};
 pub use std::mem::drop;
 pub use std::option::Option;
@@ -23,6 +27,33 @@ pub use crate::handler::{HandlerFuture, HandlerSpec, Place};
 pub use crate::outcome::{Failure, IntoOutcome, Outcome};
 pub use crate::retry::Backoff;
 pub use crate::states::Need;
+
+/// What serde's derive gives a shadow type, under the same names, for a shadow whose derive has
+/// reported an error: nothing more is reported of it. Inherent functions go before these.
+pub trait Absent {
+    /// Makes the trait's import a used one in any case.
+    fn is_used() {}
+
+    /// Never runs.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    fn serialize<T, S: Serializer>(_: &T, _: S) -> Result<S::Ok, S::Error> {
+        Err(serde::ser::Error::custom("not derived"))
+    }
+
+    /// Never runs.
+    ///
+    /// # Errors
+    ///
+    /// Always.
+    fn deserialize<'de, T, D: Deserializer<'de>>(_: D) -> Result<T, D::Error> {
+        Err(serde::de::Error::custom("not derived"))
+    }
+}
+
+impl<T> Absent for T {}
 
 /// The event type of a type whose derive has reported an error already.
 const FAULTY: &str = "";

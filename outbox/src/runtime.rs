@@ -53,8 +53,10 @@ pub(crate) struct Inner {
     pub(crate) emitter: Emitter,
     /// What this runtime's records stand under: the handlers' names and former names.
     pub(crate) names: Vec<String>,
-    /// The event types that its handlers take.
+    /// The event types that its handlers name.
     pub(crate) types: Vec<&'static str>,
+    /// Their patterns that end in `*`.
+    pub(crate) patterns: Vec<&'static str>,
     /// Asks for shutdown.
     pub(crate) stop: CancellationToken,
     /// What shutdown came to, once it is over.
@@ -167,7 +169,10 @@ impl Outbox {
                 return Err(DrainError::Stopped);
             }
             let settled = inner.settlements.settled.notified();
-            let statement = sqlx::query(DRAINED).bind(&inner.names).bind(&inner.types);
+            let statement = sqlx::query(DRAINED)
+                .bind(&inner.names)
+                .bind(&inner.types)
+                .bind(&inner.patterns);
             let answer = inner.sessions.fetch(statement).await;
             match answer.and_then(|rows| rows.first().map_or(Ok(false), |row| row.try_get(0))) {
                 Ok(true) => return Ok(()),
@@ -235,7 +240,10 @@ pub(crate) async fn keep_house(sessions: Sessions, handlers: Vec<&'static str>) 
         match result {
             Ok(()) => outage.over(),
             Err(error) => {
-                let _ = outage.failed(&error);
+                tokio::time::sleep(outage.failed(&error)).await;
+                // Which of the two it was is no matter: both are cheap and seldom.
+                seen.reset_immediately();
+                unhandled.reset_immediately();
             }
         }
     }

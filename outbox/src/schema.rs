@@ -61,6 +61,8 @@ pub(crate) struct Found {
     pub(crate) events: Option<i64>,
     /// Tables of which row level security hides rows from this role.
     pub(crate) row_secured: Vec<String>,
+    /// What this role may not do, such as `UPDATE on outbox_events`.
+    pub(crate) forbidden: Vec<String>,
     pub(crate) encoding: String,
     pub(crate) isolation: String,
     pub(crate) version: i32,
@@ -87,6 +89,7 @@ pub(crate) async fn look(sessions: &Sessions) -> sqlx::Result<Found> {
         missing: row.try_get("missing")?,
         events: row.try_get("events_oid")?,
         row_secured: row.try_get("row_secured")?,
+        forbidden: row.try_get("forbidden")?,
         encoding: row.try_get("encoding")?,
         isolation: row.try_get("isolation")?,
         version: row.try_get("version")?,

@@ -20,6 +20,11 @@ pub(crate) type Statement<'q> = Query<'q, Postgres, PgArguments>;
 /// The isolation level that the statements are written for.
 const READ_COMMITTED: &str = "read committed";
 
+/// The longest that the pool tries for a connection by itself: it waits a fifth of that between its
+/// tries at most, so that a server which comes back is met within seconds, and it says nothing
+/// meanwhile. Who wants a connection for longer asks again.
+const LONGEST_ACQUIRE: Duration = Duration::from_secs(15);
+
 /// A few connections of the runtime's own.
 #[derive(Debug, Clone)]
 pub(crate) struct Sessions {
@@ -49,7 +54,7 @@ impl Sessions {
             .min_connections(0)
             // A dead connection shows itself in the statement, which is tried again anyway.
             .test_before_acquire(false)
-            .acquire_timeout(connect_timeout)
+            .acquire_timeout(connect_timeout.clamp(Duration::from_millis(1), LONGEST_ACQUIRE))
             .connect_lazy_with(pool.connect_options().as_ref().clone());
         Self {
             pool,

@@ -46,11 +46,10 @@ pub enum ShutdownError {
 #[derive(Debug)]
 pub(crate) struct Keeper {
     pub(crate) dispatcher: Arc<Dispatcher>,
-    pub(crate) claims: Arc<Claims>,
-    pub(crate) sessions: Sessions,
-    pub(crate) channel: String,
+    pub(crate) release: Release,
     pub(crate) heart: Heart,
-    pub(crate) poller: JoinHandle<()>,
+    /// Returns what it claimed too late to be run.
+    pub(crate) poller: JoinHandle<Vec<(Uuid, Uuid)>>,
     pub(crate) settler: JoinHandle<()>,
     /// No more results will come.
     pub(crate) settled: CancellationToken,
@@ -72,74 +71,111 @@ impl Keeper {
         stopped.send_replace(Some(result));
     }
 
-    async fn end(mut self) -> Result<(), ShutdownError> {
+    async fn end(self) -> Result<(), ShutdownError> {
         tracing::info!("outbox: shutting down");
-        let deadline = Instant::now() + self.shutdown_timeout;
-        let dispatcher = &self.dispatcher;
+        let Self {
+            dispatcher,
+            release,
+            heart,
+            mut poller,
+            mut settler,
+            settled,
+            others,
+            shutdown_timeout,
+        } = self;
+        let deadline = Instant::now() + shutdown_timeout;
         dispatcher.stopping.cancel();
-        // What has not begun is another node's at once. What fails here is tried again at the end.
-        let queued: Vec<(Uuid, Uuid)> = dispatcher
-            .close()
-            .iter()
-            .map(|delivery| (delivery.record.id.into(), delivery.token))
-            .collect();
-        if !queued.is_empty() {
-            let _ = timeout_at(deadline, self.release_once(&queued)).await;
-        }
-        if !idle_by(dispatcher, deadline).await {
-            let dropped = dispatcher.running();
-            tracing::warn!(
-                handlers = dropped.join(", "),
-                "outbox: {} handlers ran beyond `shutdown_timeout` and are dropped",
-                dropped.len(),
-            );
+        let unstarted = dispatcher.close();
+        let give_back = async {
+            // Another node can go on with these while others still run here. What fails is left to
+            // the end.
+            let last = deadline.max(Instant::now() + RELEASE_FOR);
+            release.early(&unstarted, last).await;
+            // A claim whose reply nobody reads still happens, so its reply is read.
+            match timeout_at(last, &mut poller).await {
+                Ok(Ok(late)) => release.early(&late, last).await,
+                Ok(Err(_)) => {}
+                Err(_) => poller.abort(),
+            }
+        };
+        let wait = async {
+            if !idle_by(&dispatcher, deadline).await {
+                let dropped = dispatcher.running();
+                tracing::warn!(
+                    handlers = dropped.join(", "),
+                    "outbox: {} handlers ran beyond `shutdown_timeout` and are dropped",
+                    dropped.len(),
+                );
+                dispatcher.aborted.cancel();
+                // One that blocks its thread can't be dropped; its claim is released all the same.
+                idle_by(&dispatcher, Instant::now() + dispatcher.cancel_grace).await;
+            }
             dispatcher.aborted.cancel();
-            // One that blocks its thread can't be dropped; its claim is released all the same.
-            idle_by(dispatcher, Instant::now() + dispatcher.cancel_grace).await;
-        }
-        dispatcher.aborted.cancel();
-
-        self.settled.cancel();
-        let last = deadline.max(Instant::now() + RELEASE_FOR);
-        if timeout_at(last, &mut self.settler).await.is_err() {
-            self.settler.abort();
-        }
-        // A claim whose reply nobody reads still happens, so its reply is read.
-        if timeout_at(last, &mut self.poller).await.is_err() {
-            self.poller.abort();
-        }
-        let result = self
-            .release(deadline.max(Instant::now() + RELEASE_FOR))
+            settled.cancel();
+            let last = deadline.max(Instant::now() + RELEASE_FOR);
+            if timeout_at(last, &mut settler).await.is_err() {
+                settler.abort();
+            }
+        };
+        tokio::join!(give_back, wait);
+        let result = release
+            .all(deadline.max(Instant::now() + RELEASE_FOR))
             .await;
-        for other in &self.others {
+        for other in &others {
             other.abort();
         }
-        drop(self.heart);
-        self.sessions.close(Duration::from_secs(1)).await;
+        drop(heart);
+        release.sessions.close(Duration::from_secs(1)).await;
         tracing::info!("outbox: shut down");
         result
     }
+}
+
+/// Gives claims back.
+#[derive(Debug)]
+pub(crate) struct Release {
+    pub(crate) claims: Arc<Claims>,
+    pub(crate) sessions: Sessions,
+    pub(crate) channel: String,
+}
+
+impl Release {
+    /// Gives these claims back, if that works at once.
+    async fn early(&self, unstarted: &[(Uuid, Uuid)], until: Instant) {
+        if unstarted.is_empty() {
+            return;
+        }
+        if let Ok(Err(error)) = timeout_at(until, self.once(unstarted)).await {
+            tracing::debug!(
+                error = crate::error_text::chain(&error),
+                "outbox: releasing claims failed"
+            );
+        }
+    }
 
     /// Gives back every claim that is still in hand.
-    async fn release(&self, until: Instant) -> Result<(), ShutdownError> {
+    async fn all(&self, until: Instant) -> Result<(), ShutdownError> {
         let mut failure = None;
         loop {
             let held = self.claims.all();
             if held.is_empty() {
                 return Ok(());
             }
-            if let Err(error) = self.release_once(&held).await {
-                tracing::debug!(
-                    error = crate::error_text::chain(&error),
-                    "outbox: releasing claims failed"
-                );
-                failure = Some(Arc::new(error));
-            } else if self.claims.count() == 0 {
-                return Ok(());
+            match timeout_at(until, self.once(&held)).await {
+                Ok(Ok(())) if self.claims.count() == 0 => return Ok(()),
+                Ok(Err(error)) => {
+                    tracing::debug!(
+                        error = crate::error_text::chain(&error),
+                        "outbox: releasing claims failed"
+                    );
+                    failure = Some(Arc::new(error));
+                }
+                _ => {}
             }
-            if Instant::now() >= until {
+            let claims = self.claims.count();
+            if Instant::now() >= until && claims > 0 {
                 return Err(ShutdownError::Unreleased {
-                    claims: self.claims.count(),
+                    claims,
                     source: failure,
                 });
             }
@@ -147,7 +183,7 @@ impl Keeper {
         }
     }
 
-    async fn release_once(&self, held: &[(Uuid, Uuid)]) -> sqlx::Result<()> {
+    async fn once(&self, held: &[(Uuid, Uuid)]) -> sqlx::Result<()> {
         let (ids, tokens): (Vec<Uuid>, Vec<Uuid>) = held.iter().copied().unzip();
         let statement = sqlx::query(RELEASE)
             .bind(&ids)

@@ -11,6 +11,7 @@ use std::time::Duration;
 use sqlx::PgPool;
 
 pub use self::problem::{StartError, StartProblem};
+use crate::emit::default::disagrees;
 use crate::options::{Lease, Options};
 use crate::retry::Retry;
 use crate::runtime::Outbox;
@@ -184,26 +185,32 @@ impl Start {
         let mut problems = Vec::new();
         self.check_options(&mut problems);
         let handlers = self.choose_handlers(&mut problems);
-        let entered = self.enter(&mut problems);
+        if let Err(conflict) = disagrees(self.options.retry.max_retries) {
+            problems.push(StartProblem::Conflict(conflict.to_string()));
+        }
 
-        let options = &self.options;
-        let timeout = options.connect_timeout.max(Duration::from_millis(1));
-        let sessions = Sessions::like(&self.pool, CONNECTIONS, timeout, STATEMENT_LIMIT);
+        let sessions = Sessions::like(
+            &self.pool,
+            CONNECTIONS,
+            self.options.connect_timeout,
+            STATEMENT_LIMIT,
+        );
         match self.look(&sessions).await {
             Ok(found) => {
                 sessions.default_isolation(&found.isolation);
                 self.check_schema(found, &mut problems).await;
             }
-            // What is wrong besides is worth knowing first: it needs no server to be mended.
             Err(error) if problems.is_empty() => return Err(StartError::Unreachable(error)),
-            Err(_) => {}
+            Err(error) => problems.push(StartProblem::Unreachable(error)),
         }
-        let entered = match entered {
-            Some(entered) if problems.is_empty() => entered,
-            _ => {
-                sessions.close(Duration::from_secs(1)).await;
-                return Err(StartError::Refused(problems));
-            }
+        let entered = if problems.is_empty() {
+            self.enter(&mut problems)
+        } else {
+            None
+        };
+        let Some(entered) = entered else {
+            sessions.close(Duration::from_secs(1)).await;
+            return Err(StartError::Refused(problems));
         };
         spawn::subscribe(&sessions, &handlers)
             .await

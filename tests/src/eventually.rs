@@ -1,5 +1,6 @@
 //! Waiting for what happens in its own time.
 
+use std::any::Any;
 use std::fmt::{Debug, Display};
 use std::panic::Location;
 use std::time::{Duration, Instant};
@@ -33,11 +34,16 @@ impl<T> Seen for Option<T> {
     }
 }
 
-impl<T, E: Debug> Seen for Result<T, E> {
+impl<T: Any, E: Debug> Seen for Result<T, E> {
     type Value = T;
 
     fn seen(self) -> Result<T, Option<String>> {
-        self.map_err(|error| Some(format!("{error:?}")))
+        match self {
+            // A query that answers "no" has not seen it.
+            Ok(value) if (&value as &dyn Any).downcast_ref() == Some(&false) => Err(None),
+            Ok(value) => Ok(value),
+            Err(error) => Err(Some(format!("{error:?}"))),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{DefaultGuard, Subscriber, set_default};
-use tracing::{Event, Metadata};
+use tracing::{Dispatch, Event, Metadata};
 
 /// The log entries of this thread, from now on until the value is dropped.
 ///
@@ -14,6 +14,9 @@ use tracing::{Event, Metadata};
 #[derive(Debug)]
 pub struct Logged {
     entries: Arc<Mutex<Vec<String>>>,
+    /// With one dispatcher in the process, whichever thread first comes to a place that logs
+    /// decides by its own whether that place is ever heard; with two, all are asked.
+    _another: Dispatch,
     _guard: DefaultGuard,
 }
 
@@ -22,9 +25,11 @@ impl Logged {
     #[must_use]
     pub fn here() -> Self {
         let entries = Arc::default();
+        let another = Dispatch::new(Collector(Arc::default()));
         let collector = Collector(Arc::clone(&entries));
         Self {
             entries,
+            _another: another,
             _guard: set_default(collector),
         }
     }

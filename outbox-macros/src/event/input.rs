@@ -16,13 +16,12 @@ pub(crate) fn check(item: &DeriveInput, faults: &mut Faults) {
         );
     }
     match &item.data {
-        Data::Struct(_) => {}
         Data::Enum(data) if data.variants.is_empty() => faults.on(
             &item.ident,
             "an event has at least one value, found an enum without variants\n\
              help: add a variant, or derive `OutboxEvent` for a `struct`",
         ),
-        Data::Enum(_) => {}
+        Data::Struct(_) | Data::Enum(_) => {}
         Data::Union(data) => faults.on(
             data.union_token,
             "an event is a struct or an enum, found `union`\n\

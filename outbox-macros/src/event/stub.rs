@@ -4,11 +4,12 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote_spanned;
 use syn::DeriveInput;
 
-use crate::paths::Paths;
+use crate::paths::{Paths, private};
 
 /// An impl without an event type, which no check of handlers compares.
 pub(crate) fn event(paths: &Paths, item: &DeriveInput) -> TokenStream {
-    let private = paths.private();
+    let import = paths.import();
+    let private = private(Span::call_site());
     let ident = &item.ident;
     let (generics, arguments, _) = item.generics.split_for_impl();
     let clauses = item
@@ -18,6 +19,7 @@ pub(crate) fn event(paths: &Paths, item: &DeriveInput) -> TokenStream {
         .flat_map(|clause| &clause.predicates);
     quote_spanned! {Span::mixed_site()=>
         const _: () = {
+            #import
             impl #generics #private::OutboxEvent for #ident #arguments
             where
                 #(#clauses,)*

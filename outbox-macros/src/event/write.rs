@@ -1,27 +1,22 @@
-//! The impl of an event, and the shadow type that carries its serialization.
+//! The impl of an event.
 
-use proc_macro2::{Delimiter, Group, Ident, Literal, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote, quote_spanned};
-use syn::ext::IdentExt as _;
-use syn::{
-    Attribute, Data, DeriveInput, Field, Fields, Generics, LitStr, Meta, Type, Visibility,
-    parse_quote,
-};
+use proc_macro2::{Literal, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::DeriveInput;
 
 use super::attrs::{Serialization, Settings};
+use super::shadow;
+use crate::paths::{option, private};
+use crate::wording::mentions;
 
 /// The impl, in a constant of its own, together with what it needs.
 pub(crate) fn event(settings: &Settings, item: &DeriveInput) -> TokenStream {
-    let private = settings.paths.private();
+    let import = settings.paths.import();
+    let private = private(Span::call_site());
     let ident = &item.ident;
     let event_type = &settings.event_type;
-    let max_retries = match settings.max_retries {
-        Some(attempts) => {
-            let attempts = Literal::u32_unsuffixed(attempts);
-            quote!(#private::Option::Some(#attempts))
-        }
-        None => quote!(#private::Option::None),
-    };
+    let max_retries = settings.max_retries.map(Literal::u32_unsuffixed);
+    let max_retries = option(max_retries);
     let (helpers, encoded, decoded) = match settings.serialization {
         Serialization::Own => (
             TokenStream::new(),
@@ -29,7 +24,7 @@ pub(crate) fn event(settings: &Settings, item: &DeriveInput) -> TokenStream {
             quote_spanned!(Span::mixed_site()=> #private::decode::<Self>(json)),
         ),
         Serialization::Generated => (
-            shadow(settings, item),
+            shadow::items(item),
             quote_spanned!(Span::mixed_site()=> &__OutboxRef(self)),
             quote_spanned! {Span::mixed_site()=>
                 #private::Result::map(
@@ -39,8 +34,12 @@ pub(crate) fn event(settings: &Settings, item: &DeriveInput) -> TokenStream {
             },
         ),
     };
+    // Only where it is needed: a crate may forbid to allow it.
+    let allow = mentions(item, "deprecated").then(|| quote!(#[allow(deprecated)]));
     quote_spanned! {Span::mixed_site()=>
+        #allow
         const _: () = {
+            #import
             #helpers
 
             #[automatically_derived]
@@ -60,228 +59,4 @@ pub(crate) fn event(settings: &Settings, item: &DeriveInput) -> TokenStream {
             }
         };
     }
-}
-
-/// A type of the same shape with serde's own derive, which reads and writes `item` itself, and
-/// two wrappers that give what it generates to serde's traits.
-///
-/// It copies the user's tokens, so that the compiler's complaints about them stand where they
-/// were written; what it would say a second time about their style is switched off.
-fn shadow(settings: &Settings, item: &DeriveInput) -> TokenStream {
-    let private = settings.paths.private();
-    let serde = settings.paths.serde();
-    let ident = &item.ident;
-    let body = shadow_type(item, &serde);
-    quote_spanned! {Span::mixed_site()=>
-        #[derive(#private::serde::Serialize, #private::serde::Deserialize)]
-        #[allow(
-            warnings,
-            deprecated,
-            nonstandard_style,
-            rust_2018_idioms,
-            unreachable_pub,
-            unused_qualifications,
-            clippy::all,
-            clippy::pedantic,
-            clippy::nursery,
-            clippy::restriction
-        )]
-        #body
-
-        struct __OutboxRef<'a>(&'a #ident);
-
-        #[automatically_derived]
-        impl #private::serde::Serialize for __OutboxRef<'_> {
-            fn serialize<S: #private::serde::Serializer>(
-                &self,
-                serializer: S,
-            ) -> #private::Result<S::Ok, S::Error> {
-                __OutboxShadow::serialize(self.0, serializer)
-            }
-        }
-
-        struct __OutboxOwned(#ident);
-
-        #[automatically_derived]
-        impl<'de> #private::serde::Deserialize<'de> for __OutboxOwned {
-            fn deserialize<D: #private::serde::Deserializer<'de>>(
-                deserializer: D,
-            ) -> #private::Result<Self, D::Error> {
-                #private::Result::map(__OutboxShadow::deserialize(deserializer), Self)
-            }
-        }
-    }
-}
-
-/// `item` as the shadow: its fields and serde's attributes, no more.
-fn shadow_type(item: &DeriveInput, serde: &str) -> DeriveInput {
-    let name = &item.ident;
-    let mut attrs: Vec<Attribute> = item
-        .attrs
-        .iter()
-        .filter_map(|a| serde_only(a, name))
-        .collect();
-    attrs.extend(item.attrs.iter().filter(|a| is_packed(a)).cloned());
-    attrs.push(link(name, serde, &attrs));
-    let mut data = item.data.clone();
-    match &mut data {
-        Data::Struct(data) => shadow_fields(&mut data.fields, name),
-        Data::Enum(data) => {
-            for variant in &mut data.variants {
-                variant.attrs = serde_attributes(&variant.attrs, name);
-                variant.discriminant = None;
-                shadow_fields(&mut variant.fields, name);
-            }
-        }
-        // Refused before.
-        Data::Union(_) => {}
-    }
-    DeriveInput {
-        attrs,
-        vis: Visibility::Inherited,
-        ident: Ident::new("__OutboxShadow", Span::mixed_site()),
-        generics: Generics::default(),
-        data,
-    }
-}
-
-fn shadow_fields(fields: &mut Fields, name: &Ident) {
-    for field in fields {
-        let Field { attrs, vis, ty, .. } = field;
-        *attrs = serde_attributes(attrs, name);
-        *vis = Visibility::Inherited;
-        *ty = Type::Verbatim(without_self(ty.to_token_stream(), name));
-    }
-}
-
-fn serde_attributes(attributes: &[Attribute], name: &Ident) -> Vec<Attribute> {
-    attributes
-        .iter()
-        .filter_map(|attribute| serde_only(attribute, name))
-        .collect()
-}
-
-/// `#[serde(crate, remote, rename)]`: which serde, which type, and that type's name where the
-/// user didn't give another. (serde would take the shadow's, and a `tag` on a struct sends it.)
-fn link(name: &Ident, serde: &str, attributes: &[Attribute]) -> Attribute {
-    let own_name = name.unraw().to_string();
-    let serde = LitStr::new(serde, Span::mixed_site());
-    let remote = LitStr::new(&name.to_string(), name.span());
-    let sides = ["serialize", "deserialize"]
-        .into_iter()
-        .filter(|side| !is_renamed(attributes, side))
-        .map(|side| Ident::new(side, Span::mixed_site()));
-    let sides: Vec<Ident> = sides.collect();
-    if sides.is_empty() {
-        parse_quote!(#[serde(crate = #serde, remote = #remote)])
-    } else {
-        parse_quote!(#[serde(crate = #serde, remote = #remote, rename(#(#sides = #own_name),*))])
-    }
-}
-
-/// Whether the user renamed the type for `side`.
-fn is_renamed(attributes: &[Attribute], side: &str) -> bool {
-    let metas = attributes
-        .iter()
-        .filter_map(|attribute| match &attribute.meta {
-            Meta::List(list) => Some(split(list.tokens.clone())),
-            _ => None,
-        });
-    metas.flatten().any(|meta| match &meta[..] {
-        [TokenTree::Ident(key), TokenTree::Group(sides)] if key == "rename" => sides
-            .stream()
-            .into_iter()
-            .any(|token| matches!(token, TokenTree::Ident(ident) if ident == side)),
-        [TokenTree::Ident(key), ..] => key == "rename",
-        _ => false,
-    })
-}
-
-/// `attribute` if it is serde's, without the parts that [`link`] decides, and with `Self` in paths
-/// replaced by `name`.
-fn serde_only(attribute: &Attribute, name: &Ident) -> Option<Attribute> {
-    let Meta::List(list) = &attribute.meta else {
-        return None;
-    };
-    if !attribute.path().is_ident("serde") {
-        return None;
-    }
-    let metas = split(list.tokens.clone()).into_iter();
-    let metas =
-        metas.filter(|meta| !matches!(meta.first(), Some(TokenTree::Ident(key)) if key == "crate"));
-    let metas = metas.map(|meta| path_without_self(meta, name));
-    let mut kept = attribute.clone();
-    if let Meta::List(list) = &mut kept.meta {
-        list.tokens = quote!(#(#metas),*);
-    }
-    Some(kept)
-}
-
-fn is_packed(attribute: &Attribute) -> bool {
-    let Meta::List(list) = &attribute.meta else {
-        return false;
-    };
-    attribute.path().is_ident("repr")
-        && list
-            .tokens
-            .clone()
-            .into_iter()
-            .any(|token| matches!(token, TokenTree::Ident(ident) if ident == "packed"))
-}
-
-/// The parts between commas.
-fn split(tokens: TokenStream) -> Vec<Vec<TokenTree>> {
-    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    tokens
-        .split(|token| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ','))
-        .filter(|part| !part.is_empty())
-        .map(<[TokenTree]>::to_vec)
-        .collect()
-}
-
-/// A part of a serde attribute; where it is a string with a path or a type, without `Self`, which
-/// would be the shadow there.
-fn path_without_self(meta: Vec<TokenTree>, name: &Ident) -> TokenStream {
-    const PATHS: [&str; 8] = [
-        "default",
-        "skip_serializing_if",
-        "with",
-        "serialize_with",
-        "deserialize_with",
-        "from",
-        "try_from",
-        "into",
-    ];
-    if let [TokenTree::Ident(key), equals, TokenTree::Literal(literal)] = &meta[..]
-        && PATHS.iter().any(|path| key == path)
-        && let Ok(path) = syn::parse2::<LitStr>(TokenTree::from(literal.clone()).into())
-        && path.value().contains("Self")
-        && let Ok(tokens) = path.parse::<TokenStream>()
-    {
-        let replaced = without_self(tokens, name).to_string();
-        let replaced = LitStr::new(&replaced, path.span());
-        return quote!(#key #equals #replaced);
-    }
-    meta.into_iter().collect()
-}
-
-/// `tokens` with `name` for `Self`.
-fn without_self(tokens: TokenStream, name: &Ident) -> TokenStream {
-    tokens
-        .into_iter()
-        .map(|token| match token {
-            TokenTree::Ident(ident) if ident == "Self" => {
-                let mut name = name.clone();
-                name.set_span(ident.span());
-                name.into()
-            }
-            TokenTree::Group(group) => {
-                let delimiter: Delimiter = group.delimiter();
-                let mut replaced = Group::new(delimiter, without_self(group.stream(), name));
-                replaced.set_span(group.span());
-                replaced.into()
-            }
-            other => other,
-        })
-        .collect()
 }

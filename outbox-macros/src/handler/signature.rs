@@ -1,17 +1,21 @@
 //! The function under `#[outbox::handler]`: all of it that the registration uses.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
-use quote::ToTokens;
+use quote::{ToTokens, quote};
 use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
 use syn::{Attribute, FnArg, Meta, ReturnType, Safety, Signature, Token, Type, Visibility};
 
 use crate::faults::Faults;
+use crate::wording::mentions;
 
 /// A function that can be a handler.
 pub(crate) struct Function {
     pub(crate) ident: Ident,
     /// The attributes that say in which builds the function exists.
     pub(crate) cfgs: Vec<TokenStream>,
+    /// Whether the attributes speak of `deprecated`, be it the function or what it allows.
+    pub(crate) deprecated: bool,
     pub(crate) event: Type,
     /// The types of the parameters after the event.
     pub(crate) extracted: Vec<Type>,
@@ -39,12 +43,12 @@ impl Parse for Head {
 
 /// The function, or all that keeps it from being a handler.
 pub(crate) fn read(item: TokenStream) -> syn::Result<Function> {
-    if let Some((token, kind)) = other_kind(&item) {
+    if let Some(kind) = other_kind(&item) {
         let message = format!(
             "`#[outbox::handler]` goes on an `async fn`, found `{kind}`\n\
              help: write `async fn send_confirmation(event: OrderCreated)` below it"
         );
-        return Err(syn::Error::new_spanned(token, message));
+        return Err(syn::Error::new(kind.span(), message));
     }
     let Head {
         attributes,
@@ -57,6 +61,9 @@ pub(crate) fn read(item: TokenStream) -> syn::Result<Function> {
         Ok((event, extracted)) => faults.or(Function {
             ident: signature.ident,
             cfgs: attributes.iter().filter_map(cfg).collect(),
+            deprecated: attributes
+                .iter()
+                .any(|attribute| mentions(attribute, "deprecated")),
             event,
             extracted,
             output: signature.output,
@@ -65,43 +72,28 @@ pub(crate) fn read(item: TokenStream) -> syn::Result<Function> {
     }
 }
 
-/// The first token that shows the item to be no function, and what it is.
-fn other_kind(item: &TokenStream) -> Option<(TokenTree, String)> {
-    const KINDS: [&str; 10] = [
-        "struct",
-        "enum",
-        "union",
-        "trait",
-        "impl",
-        "mod",
-        "type",
-        "static",
-        "use",
-        "macro_rules",
-    ];
-    let mut tokens = item.clone().into_iter();
-    let mut constant = None;
-    while let Some(token) = tokens.next() {
-        let TokenTree::Ident(ident) = &token else {
+/// The first token that shows the item to be no function: the word that begins it otherwise.
+fn other_kind(item: &TokenStream) -> Option<Ident> {
+    let mut qualifier = None;
+    for token in item.clone() {
+        let TokenTree::Ident(word) = token else {
             continue;
         };
-        let word = ident.to_string();
-        match word.as_str() {
+        match word.to_string().as_str() {
             "fn" => return None,
-            "const" => constant = Some(token),
-            "async" | "unsafe" | "extern" | "pub" | "safe" | "gen" | "crate" => {}
-            kind if KINDS.contains(&kind) => return Some((token, word)),
-            // A constant's name, or something new that the parser will name.
-            _ => return constant.map(|token| (token, "const".to_owned())),
+            "pub" => {}
+            "async" | "unsafe" | "extern" | "safe" | "gen" | "const" => qualifier = Some(word),
+            // `const NAME` begins with `const`, and a call of a macro with its name.
+            _ => return qualifier.or(Some(word)),
         }
     }
-    None
+    qualifier
 }
 
 fn check_qualifiers(signature: &Signature, faults: &mut Faults) {
     let name = &signature.ident;
     let mend = format!("help: write `async fn {name}(…)`");
-    if signature.asyncness.is_none() {
+    if signature.asyncness.is_none() && signature.constness.is_none() {
         faults.on(
             signature.fn_token,
             format!("`#[outbox::handler]` needs an `async fn`, found `fn`\n{mend}"),
@@ -233,7 +225,7 @@ fn cfg(attribute: &Attribute) -> Option<TokenStream> {
     if !attribute.path().is_ident("cfg_attr") {
         return None;
     }
-    let parser = syn::punctuated::Punctuated::<Meta, Token![,]>::parse_terminated;
+    let parser = Punctuated::<Meta, Token![,]>::parse_terminated;
     let metas = list.parse_args_with(parser).ok()?;
     let predicate = metas.first()?;
     let cfgs = metas
@@ -241,5 +233,5 @@ fn cfg(attribute: &Attribute) -> Option<TokenStream> {
         .skip(1)
         .filter(|meta| meta.path().is_ident("cfg"));
     let cfgs: Vec<&Meta> = cfgs.collect();
-    (!cfgs.is_empty()).then(|| quote::quote!(#[cfg_attr(#predicate, #(#cfgs),*)]))
+    (!cfgs.is_empty()).then(|| quote!(#[cfg_attr(#predicate, #(#cfgs),*)]))
 }

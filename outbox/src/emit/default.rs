@@ -36,8 +36,19 @@ fn write() -> RwLockWriteGuard<'static, Running> {
 }
 
 impl Running {
+    fn max_retries(&self) -> Option<i32> {
+        self.runtimes.iter().find_map(|runtime| runtime.max_retries)
+    }
+
+    fn disagrees(&self, max_retries: Option<i32>) -> Result<(), Conflict> {
+        match (max_retries, self.max_retries()) {
+            (Some(asked), Some(running)) if asked != running => Err(Conflict { asked, running }),
+            _ => Ok(()),
+        }
+    }
+
     fn make_emitter(&self) -> Emitter {
-        let max_retries = self.runtimes.iter().find_map(|runtime| runtime.max_retries);
+        let max_retries = self.max_retries();
         // Every runtime is woken, whatever its channel; one notification for each.
         let mut channels: Vec<String> = self
             .runtimes
@@ -61,6 +72,11 @@ pub(crate) fn emitter() -> Emitter {
     emitter
 }
 
+/// Whether a runtime that runs has set another limit than `max_retries`.
+pub(crate) fn disagrees(max_retries: Option<i32>) -> Result<(), Conflict> {
+    read().disagrees(max_retries)
+}
+
 /// Makes a starting runtime's settings those of the default emitter, until the guard is dropped.
 ///
 /// `max_retries` is what was set explicitly. `channel` is one more to notify: runtimes with
@@ -71,15 +87,7 @@ pub(crate) fn emitter() -> Emitter {
 /// When a runtime that still runs has set another `max_retries`.
 pub(crate) fn enter(max_retries: Option<i32>, channel: &str) -> Result<Entered, Conflict> {
     let mut running = write();
-    let other = running
-        .runtimes
-        .iter()
-        .find_map(|runtime| runtime.max_retries);
-    if let (Some(asked), Some(running)) = (max_retries, other)
-        && asked != running
-    {
-        return Err(Conflict { asked, running });
-    }
+    running.disagrees(max_retries)?;
     let number = running.next;
     running.next += 1;
     running.runtimes.push(Runtime {

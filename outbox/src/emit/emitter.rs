@@ -14,12 +14,8 @@ use crate::channel::{DEFAULT_CHANNEL, check_channel};
 /// ```
 /// use outbox::{Emitter, OutboxEvent};
 ///
+/// # #[derive(OutboxEvent)]
 /// # struct OrderCreated { order_id: u64 }
-/// # impl OutboxEvent for OrderCreated {
-/// #     const EVENT_TYPE: &'static str = "order.created";
-/// #     fn to_json(&self) -> Result<String, outbox::EncodeError> { Ok(self.order_id.to_string()) }
-/// #     fn from_json(_: &str) -> Result<Self, outbox::DecodeError> { unimplemented!() }
-/// # }
 /// async fn order(pool: &outbox::sqlx::PgPool, emitter: &Emitter) -> Result<(), Box<dyn std::error::Error>> {
 ///     let mut tx = pool.begin().await?;
 ///     emitter.emit(&mut tx, &OrderCreated { order_id: 7 }).await?;

@@ -111,7 +111,7 @@ pub enum EmitError {
 
     /// What would be stored can't be read back as the event's type.
     #[error(
-        "the `{event_type}` can't be read back from its JSON; send numbers beyond 64 bits as strings"
+        "the `{event_type}` can't be read back from its JSON; numbers beyond 64 bits, and with `serde_json/arbitrary_precision` all numbers, may get lost in `flatten` and in tagged enums: send them as strings"
     )]
     Unreadable {
         /// The event's type.
@@ -122,7 +122,7 @@ pub enum EmitError {
 
     /// What would be stored reads back as another value.
     #[error(
-        "the `{event_type}` reads back from its JSON as another value; send numbers beyond 64 bits as strings"
+        "the `{event_type}` reads back from its JSON as another value; numbers beyond 64 bits, and with `serde_json/arbitrary_precision` all numbers, may get lost: send them as strings"
     )]
     Inexact {
         /// The event's type.

@@ -2,7 +2,8 @@
 -- in one statement: PROCESSING without a handler never exists.
 -- $1 event types  $2 slots for each  $3, $4 each one's position  $5 each type's own limit
 -- $6 claim token  $7 lease in ms  $8 worker  $9 the handlers that run here  $10 this runtime's limit  $11 channel
-WITH pick AS MATERIALIZED (
+-- $12 event type  $13 pattern that matches it
+WITH RECURSIVE pick AS MATERIALIZED (
   SELECT x.*, k.type_max FROM unnest($1::text[], $2::int[], $3::timestamptz[], $4::uuid[], $5::int[])
     AS k(name, slots, at, id, type_max),
   LATERAL (
@@ -13,21 +14,37 @@ WITH pick AS MATERIALIZED (
     FOR UPDATE SKIP LOCKED
   ) x
 ),
-subscribed AS MATERIALIZED (
-  -- A handler that was renamed takes over what its former names subscribed to.
-  SELECT t.event_type, COALESCE(r.handler, s.handler) AS handler, min(COALESCE(r.max_retries, s.max_retries)) AS max_retries
-  FROM (SELECT DISTINCT event_type FROM pick) t
-  JOIN outbox_handlers s ON EXISTS (
-    SELECT FROM unnest(s.patterns) q WHERE q = t.event_type OR q = '*'
-      OR (right(q, 2) = '.*' AND starts_with(t.event_type, left(q, -1))))
-  LEFT JOIN outbox_handlers r ON s.handler = ANY (r.aliases) AND r.handler <> s.handler
-  GROUP BY 1, 2
+-- Who was renamed to whom, as emit_renamed.sql has it: a row that is bound gets the names that emit would have chosen.
+renamed AS MATERIALIZED (
+  SELECT COALESCE(array_agg(r.name ORDER BY r.name, r.handler), '{}') AS names,
+         COALESCE(array_agg(r.handler ORDER BY r.name, r.handler), '{}') AS handlers
+  FROM (SELECT a.name, s.handler
+        FROM outbox_handlers s CROSS JOIN LATERAL unnest(s.aliases) a (name)
+        WHERE s.aliases <> '{}' AND a.name <> s.handler) r
+),
+walk AS (
+  SELECT n.name AS first, n.name FROM renamed r CROSS JOIN LATERAL unnest(r.names) n (name)
+  UNION
+  SELECT w.first, r.handlers[array_position(r.names, w.name)]
+  FROM walk w JOIN renamed r ON w.name = ANY (r.names)
+),
+successor AS (
+  SELECT w.first AS name, COALESCE(min(w.name) FILTER (WHERE w.name <> ALL (r.names)), min(w.name)) AS handler
+  FROM walk w CROSS JOIN renamed r
+  GROUP BY w.first
+),
+-- What each type's subscriptions come to. By equality with the type's candidates, as emit compares them.
+taker AS (
+  SELECT DISTINCT c.event_type, COALESCE(u.handler, s.handler) AS handler
+  FROM outbox_handlers s CROSS JOIN LATERAL unnest(s.patterns) p (pattern)
+  JOIN unnest($12::text[], $13::text[]) c (event_type, pattern) ON c.pattern = p.pattern
+  LEFT JOIN successor u ON u.name = s.handler
 ),
 bound AS MATERIALIZED (
   -- The first of each event's handlers takes the row itself: one that runs here, where there is one.
-  SELECT p.id, s.handler, COALESCE(p.max_retries, s.max_retries, p.type_max, $10, 5) AS max_retries,
-    row_number() OVER (PARTITION BY p.id ORDER BY s.handler = ANY ($9::text[]) DESC, s.handler) AS n
-  FROM pick p JOIN subscribed s USING (event_type)
+  SELECT p.id, t.handler, COALESCE(p.max_retries, s.max_retries, p.type_max, $10, 5) AS max_retries,
+    row_number() OVER (PARTITION BY p.id ORDER BY t.handler = ANY ($9::text[]) DESC, t.handler) AS n
+  FROM pick p JOIN taker t USING (event_type) LEFT JOIN outbox_handlers s ON s.handler = t.handler
 ),
 claimed AS (
   UPDATE outbox_events e

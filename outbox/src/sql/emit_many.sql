@@ -1,5 +1,5 @@
 -- Writes up to 1,000 events of any types: for each a row for every handler that is linked in the emitting binary or
--- subscribed to its type, or one row without a handler where nobody is. As emit.sql, which explains the steps.
+-- subscribed to its type, or one row without a handler where nobody is. As emit_renamed.sql, which explains the steps.
 --
 -- Events:      $1 ids of the records  $2 event ids  $3 numbers of their types  $4 payloads  $5 the types  $6 headers
 -- Linked:      $7 number of the type  $8 handler  $9 max_retries | $10 former name  $11 whose it is
@@ -19,22 +19,25 @@ renamed AS MATERIALIZED (
         SELECT l.name, l.handler FROM unnest($10::text[], $11::text[]) l (name, handler)) r
 ),
 walk AS (
-  SELECT n.type, n.name AS first, n.name
+  SELECT n.name AS first, n.name FROM renamed r CROSS JOIN LATERAL unnest(r.names) n (name)
+  UNION
+  SELECT w.first, r.handlers[array_position(r.names, w.name)]
+  FROM walk w JOIN renamed r ON w.name = ANY (r.names)
+),
+successor AS (
+  SELECT w.first AS name, COALESCE(min(w.name) FILTER (WHERE w.name <> ALL (r.names)), min(w.name)) AS handler
+  FROM walk w CROSS JOIN renamed r
+  GROUP BY w.first
+),
+taker AS (
+  SELECT DISTINCT n.type, COALESCE(u.handler, n.name) AS handler
   FROM (SELECT l.type, l.name FROM unnest($7::int4[], $8::text[]) l (type, name)
         UNION ALL
         -- By equality, so that many types and many patterns meet in a hash table.
         SELECT c.type, s.handler
         FROM outbox_handlers s CROSS JOIN LATERAL unnest(s.patterns) p (pattern)
         JOIN unnest($12::int4[], $13::text[]) c (type, pattern) ON c.pattern = p.pattern) n
-  UNION
-  SELECT w.type, w.first, r.handlers[array_position(r.names, w.name)]
-  FROM walk w JOIN renamed r ON w.name = ANY (r.names)
-),
-taker AS (
-  SELECT DISTINCT
-    w.type, COALESCE(min(w.name) FILTER (WHERE w.name <> ALL (r.names)), min(w.name)) AS handler
-  FROM walk w CROSS JOIN renamed r
-  GROUP BY w.type, w.first
+  LEFT JOIN successor u ON u.name = n.name
 ),
 numbered AS (
   SELECT t.type, t.handler, COALESCE(l.max_retries, s.max_retries) AS max_retries,

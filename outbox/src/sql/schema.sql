@@ -14,6 +14,11 @@ SELECT
   ARRAY(SELECT t FROM (SELECT DISTINCT n FROM unnest($1::text[]) n) x(t)
         WHERE CASE WHEN to_regclass(quote_ident(t)) IS NULL THEN false
                    ELSE row_security_active(to_regclass(quote_ident(t))::oid) END ORDER BY 1) AS row_secured,
+  -- A grant of single columns is the operator's own affair: it may hold all that are needed.
+  ARRAY(SELECT p || ' on ' || t FROM (SELECT DISTINCT n FROM unnest($1::text[]) n) x(t)
+        CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE']) WITH ORDINALITY AS y(p, place)
+        WHERE to_regclass(quote_ident(t)) IS NOT NULL
+          AND NOT has_any_column_privilege(to_regclass(quote_ident(t))::oid, p) ORDER BY t, place) AS forbidden,
   current_setting('server_encoding') AS encoding,
   current_setting('default_transaction_isolation') AS isolation,
   current_setting('server_version_num')::int AS version,

@@ -1,7 +1,10 @@
 //! What is checked before anything starts.
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use sqlx::{Connection, PgConnection};
+use tokio::time::{sleep_until, timeout, timeout_at};
 
 use super::Start;
 use super::problem::StartProblem;
@@ -11,7 +14,7 @@ use crate::handler::{HandlerSpec, Place};
 use crate::options::policy_faults;
 use crate::outage::Outage;
 use crate::registry;
-use crate::retry::Partial;
+use crate::retry::{MAX_DURATION, Partial};
 use crate::schema::{self, Found};
 use crate::session::Sessions;
 
@@ -92,11 +95,9 @@ impl Start {
         chosen
     }
 
-    /// Makes this runtime's settings those of the process's default emitter.
+    /// Makes this runtime's settings those of the process's default emitter. Refused when another
+    /// runtime has come in with another limit while this one asked the server.
     pub(super) fn enter(&self, problems: &mut Vec<StartProblem>) -> Option<Entered> {
-        if !problems.is_empty() {
-            return None;
-        }
         match enter(self.options.retry.max_retries, &self.options.channel) {
             Ok(entered) => Some(entered),
             Err(conflict) => {
@@ -106,25 +107,45 @@ impl Start {
         }
     }
 
-    /// Asks the server, again and again while it is only not ready yet.
+    /// Asks the server, again and again while it is only not ready yet, for `connect_timeout` in
+    /// all.
     pub(super) async fn look(&self, sessions: &Sessions) -> sqlx::Result<Found> {
-        let deadline = Instant::now() + self.options.connect_timeout;
+        // An option that is out of its range is refused, but not before the server was asked.
+        let limit = self.options.connect_timeout.min(MAX_DURATION);
+        let deadline = Instant::now() + limit;
         let mut outage = Outage::none("connecting");
         loop {
-            let error = match schema::look(sessions).await {
-                Ok(found) => return Ok(found),
-                Err(error) => error,
+            let error = match timeout_at(deadline.into(), schema::look(sessions)).await {
+                Ok(Ok(found)) => return Ok(found),
+                Ok(Err(error)) => error,
+                Err(_) => sqlx::Error::Io(std::io::Error::new(
+                    std::io::ErrorKind::TimedOut,
+                    format!("the server gave no answer within {limit:?}"),
+                )),
             };
-            let wait = if passes(&error) {
-                Some(outage.failed(&error))
-            } else {
-                None
+            // A pool says only that it waited, not for what.
+            let error = match error {
+                sqlx::Error::PoolTimedOut | sqlx::Error::Io(_) => {
+                    self.reason().await.unwrap_or(error)
+                }
+                error => error,
             };
-            match wait {
-                Some(wait) if Instant::now() + wait < deadline => tokio::time::sleep(wait).await,
-                _ => return Err(error),
+            if !passes(&error) || Instant::now() >= deadline {
+                return Err(error);
             }
+            let wait = outage.failed(&error);
+            sleep_until((Instant::now() + wait).min(deadline).into()).await;
         }
+    }
+
+    /// Why no connection can be made, if the server says so at once.
+    async fn reason(&self) -> Option<sqlx::Error> {
+        let options = self.pool.connect_options();
+        let connect = PgConnection::connect_with(&options);
+        timeout(Duration::from_millis(200), connect)
+            .await
+            .ok()?
+            .err()
     }
 
     pub(super) async fn check_schema(&self, found: Found, problems: &mut Vec<StartProblem>) {
@@ -141,6 +162,9 @@ impl Start {
                 search_path,
             });
             return;
+        }
+        if !found.forbidden.is_empty() {
+            problems.push(StartProblem::Privileges(found.forbidden));
         }
         if !found.row_secured.is_empty() {
             problems.push(StartProblem::RowSecurity {

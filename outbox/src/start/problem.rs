@@ -127,9 +127,15 @@ pub enum StartProblem {
         "the pool's connections see another table `outbox_events` than new connections do: set the `search_path` in the connect options or in `after_connect`, so that it is the same on all"
     )]
     OtherTable,
+    /// The role may not do what the runtime does.
+    #[error("the role lacks the privileges {}: `GRANT SELECT, INSERT, UPDATE ON outbox_events, outbox_handlers TO …`", .0.join(", "))]
+    Privileges(Vec<String>),
     /// A running outbox of this process has set another default.
     #[error("{0}")]
     Conflict(String),
+    /// The database can't be reached either; alone, this is [`StartError::Unreachable`].
+    #[error("the database can't be reached: {}", crate::error_text::chain(.0))]
+    Unreachable(sqlx::Error),
 }
 
 fn list(problems: &[StartProblem]) -> String {

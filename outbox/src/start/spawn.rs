@@ -1,12 +1,11 @@
 //! The parts of a runtime, put together and set going.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use sqlx::PgPool;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -14,7 +13,7 @@ use super::problem::StartError;
 use super::{STATEMENT_LIMIT, Start};
 use crate::call::Surroundings;
 use crate::claim::{Means, Poller};
-use crate::dispatch::{Dispatcher, Floor, Handler};
+use crate::dispatch::{Dispatcher, Handler};
 use crate::emit::Emitter;
 use crate::emit::default::Entered;
 use crate::handler::HandlerSpec;
@@ -24,7 +23,7 @@ use crate::recover::Recovery;
 use crate::runtime::{Inner, Outbox, keep_house};
 use crate::session::Sessions;
 use crate::settle::{Settlements, Settler};
-use crate::shutdown::Keeper;
+use crate::shutdown::{Keeper, Release};
 use crate::wake::{Wake, listen};
 
 const SUBSCRIBE: &str = include_str!("../sql/subscribe.sql");
@@ -59,27 +58,22 @@ impl Start {
         };
         let names = lane_names(specs);
         let unbound = unbound_types(specs);
+        let patterns = wildcards(specs);
         let types = unbound.iter().map(|(event_type, _)| *event_type).collect();
         let plain_names: Vec<String> = names.iter().map(|(name, _)| name.to_string()).collect();
 
         let listener = options
             .listen
             .then(|| spawn_listener(&pool, &options, Arc::clone(&wake), stopping.clone()));
-        let dispatcher = Arc::new(Dispatcher {
-            handlers: specs.iter().map(handler).collect(),
-            concurrency: options.concurrency,
-            batch_size: options.batch_size,
-            jitter: options.retry.jitter,
-            cancel_grace: options.cancel_grace,
-            surroundings: Arc::new(Surroundings { pool, states }),
-            claims: Arc::clone(&claims),
-            settlements: Arc::clone(&settlements),
-            wake: Arc::clone(&wake),
-            stopping: stopping.clone(),
-            aborted: CancellationToken::new(),
-            floor: Mutex::new(Floor::default()),
-            idle: Notify::new(),
-        });
+        let dispatcher = Arc::new(Dispatcher::new(
+            &options,
+            specs.iter().map(handler).collect(),
+            Arc::new(Surroundings { pool, states }),
+            Arc::clone(&claims),
+            Arc::clone(&settlements),
+            Arc::clone(&wake),
+            stopping.clone(),
+        ));
         let settler = Settler {
             sessions: sessions.clone(),
             claims: Arc::clone(&claims),
@@ -105,7 +99,8 @@ impl Start {
             channel: options.channel.clone(),
             max_retries: options.retry.max_retries,
         };
-        let poller = tokio::spawn(Poller::new(means, recovery, names, unbound).run());
+        let poller =
+            tokio::spawn(Poller::new(means, recovery, names, unbound, patterns.clone()).run());
         let settler = tokio::spawn(settler.run());
         let mut others = vec![tokio::spawn(keep_house(sessions.clone(), names_of(specs)))];
         others.extend(listener);
@@ -114,9 +109,11 @@ impl Start {
         let (result, stopped) = watch::channel(None);
         let keeper = Keeper {
             dispatcher: Arc::clone(&dispatcher),
-            claims,
-            sessions: sessions.clone(),
-            channel: options.channel.clone(),
+            release: Release {
+                claims,
+                sessions: sessions.clone(),
+                channel: options.channel.clone(),
+            },
             heart,
             poller,
             settler,
@@ -136,6 +133,7 @@ impl Start {
             emitter,
             names: plain_names,
             types,
+            patterns,
             stop,
             stopped,
         })))
@@ -148,8 +146,7 @@ fn spawn_listener(
     wake: Arc<Wake>,
     stopping: CancellationToken,
 ) -> JoinHandle<()> {
-    let timeout = options.connect_timeout.max(Duration::from_millis(1));
-    let own = Sessions::like(pool, 1, timeout, STATEMENT_LIMIT);
+    let own = Sessions::like(pool, 1, options.connect_timeout, STATEMENT_LIMIT);
     tokio::spawn(listen(own, options.channel.clone(), wake, stopping))
 }
 
@@ -174,6 +171,13 @@ fn unbound_types(specs: &[&'static HandlerSpec]) -> Vec<(&'static str, Option<i3
         .flat_map(|spec| spec.patterns.iter().map(|p| (*p, spec.event_max_retries)))
         .filter(|(event_type, _)| !event_type.contains('*') && seen.insert(*event_type))
         .collect()
+}
+
+/// Their patterns that end in `*`.
+fn wildcards(specs: &[&'static HandlerSpec]) -> Vec<&'static str> {
+    let patterns = specs.iter().flat_map(|spec| spec.patterns.iter().copied());
+    let wildcards: BTreeSet<&'static str> = patterns.filter(|p| p.contains('*')).collect();
+    wildcards.into_iter().collect()
 }
 
 /// Writes which events the handlers want.

@@ -35,7 +35,9 @@ async fn bind(connection: &mut PgConnection, slots: i32, mine: &[&str]) -> BTree
         .bind("a binder")
         .bind(mine)
         .bind(None::<i32>)
-        .bind("channel");
+        .bind("channel")
+        .bind(["type"])
+        .bind(["type"]);
     let rows = bind.fetch_all(connection).await.unwrap();
     rows.iter().filter_map(|row| row.get("id")).collect()
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use outbox_tests::Database;
-use sqlx::{AssertSqlSafe, Executor, SqlSafeStr, Statement};
+use sqlx::{AssertSqlSafe, Connection, Executor, Row, SqlSafeStr, Statement, query, raw_sql};
 
 fn statements() -> Vec<(String, String)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../outbox/src/sql");
@@ -55,4 +55,78 @@ fn no_statement_names_a_schema_or_answers_with_all_columns() {
             .unwrap_or(0);
         assert!(!code[last..].contains("e.*"), "{name}");
     }
+}
+
+/// The planner's estimate for the plan that serves any parameters, the one that is kept.
+async fn generic_cost(connection: &mut sqlx::PgConnection, sql: &str, parameters: usize) -> f64 {
+    let nulls = vec!["NULL"; parameters].join(", ");
+    for statement in [
+        "SET plan_cache_mode = force_generic_plan".to_owned(),
+        format!("PREPARE statement_{parameters} AS {sql}"),
+    ] {
+        raw_sql(AssertSqlSafe(statement))
+            .execute(&mut *connection)
+            .await
+            .unwrap();
+    }
+    let explain = format!("EXPLAIN EXECUTE statement_{parameters}({nulls})");
+    let top: String = raw_sql(AssertSqlSafe(explain))
+        .fetch_one(&mut *connection)
+        .await
+        .unwrap()
+        .get(0);
+    let deallocate = format!("DEALLOCATE statement_{parameters}");
+    raw_sql(AssertSqlSafe(deallocate))
+        .execute(connection)
+        .await
+        .unwrap();
+    let cost = top
+        .split("..")
+        .nth(1)
+        .and_then(|rest| rest.split(' ').next());
+    cost.unwrap().parse().unwrap()
+}
+
+/// An estimate above `jit_above_cost` (100,000) makes the server compile a statement that runs for
+/// a tenth of a millisecond; that took it most of a second.
+#[tokio::test]
+async fn estimates_stay_far_below_the_jit_compilers_threshold() {
+    let database = Database::new().await;
+    let mut connection = database.connect().await;
+    for subscriptions in [0, 1, 300] {
+        query(
+            "INSERT INTO outbox_handlers (handler, patterns, aliases)
+             SELECT $1 || '.' || n, ARRAY['a.' || n, 'b.*', '*'], ARRAY['former.' || n]
+             FROM generate_series(1, $1) n",
+        )
+        .bind(subscriptions)
+        .execute(&mut connection)
+        .await
+        .unwrap();
+        if subscriptions > 0 {
+            query("ANALYZE outbox_handlers")
+                .execute(&mut connection)
+                .await
+                .unwrap();
+        }
+        for (name, sql) in statements() {
+            let cost = generic_cost(&mut connection, &sql, highest_parameter(&sql)).await;
+            println!("{name}: {cost} with {subscriptions}");
+            assert!(cost < 50_000.0, "{name}: {cost} with {subscriptions}");
+        }
+    }
+    connection.close().await.unwrap();
+}
+
+fn highest_parameter(sql: &str) -> usize {
+    let numbers = sql.split('$').skip(1);
+    let digits = numbers.map(|rest| {
+        rest.chars()
+            .take_while(char::is_ascii_digit)
+            .collect::<String>()
+    });
+    digits
+        .filter_map(|digits| digits.parse().ok())
+        .max()
+        .unwrap_or(0)
 }

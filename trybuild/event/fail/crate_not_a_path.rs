@@ -1,0 +1,5 @@
+#[derive(outbox::OutboxEvent)]
+#[outbox(crate = "::")]
+struct OrderCreated;
+
+fn main() {}

@@ -1,0 +1,7 @@
+#[derive(outbox::OutboxEvent)]
+#[serde(default)]
+struct OrderCreated {
+    id: u64,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+#[derive(outbox::OutboxEvent)]
+#[outbox(event = "order.created")]
+#[outbox(event = "order.paid")]
+struct OrderCreated;
+
+fn main() {}

@@ -1,0 +1,4 @@
+#[derive(outbox::OutboxEvent)]
+enum Never {}
+
+fn main() {}

@@ -1,0 +1,5 @@
+#[derive(outbox::OutboxEvent)]
+#[outbox(event = "a\nb")]
+struct OrderCreated;
+
+fn main() {}

@@ -1,0 +1,5 @@
+#[derive(outbox::OutboxEvent)]
+#[outbox(event = "\u{a0}order")]
+struct OrderCreated;
+
+fn main() {}

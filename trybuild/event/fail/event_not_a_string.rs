@@ -1,0 +1,5 @@
+#[derive(outbox::OutboxEvent)]
+#[outbox(event = 5)]
+struct OrderCreated;
+
+fn main() {}

@@ -1,0 +1,5 @@
+#[derive(outbox::OutboxEvent)]
+#[outbox(event = "order.*")]
+struct OrderCreated;
+
+fn main() {}

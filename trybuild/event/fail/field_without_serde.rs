@@ -1,0 +1,8 @@
+struct Line;
+
+#[derive(outbox::OutboxEvent)]
+struct OrderCreated {
+    line: Line,
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+#[derive(outbox::OutboxEvent)]
+struct Changed<T> {
+    from: T,
+    to: T,
+}
+
+fn main() {}

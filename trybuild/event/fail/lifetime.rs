@@ -1,0 +1,6 @@
+#[derive(outbox::OutboxEvent)]
+struct Changed<'a> {
+    name: &'a str,
+}
+
+fn main() {}

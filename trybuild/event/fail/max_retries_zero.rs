@@ -1,0 +1,5 @@
+#[derive(outbox::OutboxEvent)]
+#[outbox(max_retries = 0)]
+struct OrderCreated;
+
+fn main() {}

@@ -1,0 +1,5 @@
+#[derive(outbox::OutboxEvent)]
+#[outbox(event)]
+struct OrderCreated;
+
+fn main() {}

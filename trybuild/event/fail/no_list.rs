@@ -1,0 +1,5 @@
+#[derive(outbox::OutboxEvent)]
+#[outbox = "order.created"]
+struct OrderCreated;
+
+fn main() {}

@@ -1,0 +1,7 @@
+#[derive(outbox::OutboxEvent)]
+enum Order {
+    #[outbox(event = "order.created")]
+    Created,
+}
+
+fn main() {}

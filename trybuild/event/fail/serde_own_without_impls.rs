@@ -1,0 +1,5 @@
+#[derive(outbox::OutboxEvent)]
+#[outbox(serde = "own")]
+struct OrderCreated;
+
+fn main() {}

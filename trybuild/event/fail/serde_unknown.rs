@@ -1,0 +1,5 @@
+#[derive(outbox::OutboxEvent)]
+#[outbox(serde = "mine")]
+struct OrderCreated;
+
+fn main() {}

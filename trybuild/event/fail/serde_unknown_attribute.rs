@@ -1,0 +1,7 @@
+#[derive(outbox::OutboxEvent)]
+#[serde(renam_all = "camelCase")]
+struct OrderCreated {
+    order_id: u64,
+}
+
+fn main() {}

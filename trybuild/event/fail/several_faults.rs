@@ -1,0 +1,8 @@
+#[derive(outbox::OutboxEvent)]
+#[outbox(event = "", max_retries = 0, color = "red")]
+struct Changed<T> {
+    #[outbox(skip)]
+    to: T,
+}
+
+fn main() {}

@@ -1,0 +1,5 @@
+#[derive(outbox::OutboxEvent)]
+#[outbox(evnt = "order.created")]
+struct OrderCreated;
+
+fn main() {}

@@ -1,0 +1,7 @@
+#[derive(outbox::OutboxEvent)]
+struct OrderCreated;
+
+#[outbox::handler]
+async fn ship_order(_: OrderCreated, #[cfg(unix)] _: outbox::Context) {}
+
+fn main() {}

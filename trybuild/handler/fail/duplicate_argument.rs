@@ -1,0 +1,7 @@
+#[derive(outbox::OutboxEvent)]
+struct OrderCreated;
+
+#[outbox::handler(max_retries = 5, backoff = "fixed", max_retries = 6)]
+async fn send_confirmation(_: OrderCreated) {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+#[derive(outbox::OutboxEvent)]
+struct OrderCreated;
+
+#[outbox::handler(max_retries = 5u8)]
+async fn send_confirmation(_: OrderCreated) {}
+
+fn main() {}

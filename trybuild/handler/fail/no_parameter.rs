@@ -1,0 +1,4 @@
+#[outbox::handler(event = "order.created")]
+async fn ship_order() {}
+
+fn main() {}

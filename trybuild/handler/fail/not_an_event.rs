@@ -1,0 +1,6 @@
+struct OrderPaid;
+
+#[outbox::handler]
+async fn ship_order(_: OrderPaid) {}
+
+fn main() {}

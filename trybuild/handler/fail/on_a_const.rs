@@ -1,0 +1,7 @@
+#[derive(outbox::OutboxEvent)]
+struct OrderCreated;
+
+#[outbox::handler]
+const SHOP: u8 = 1;
+
+fn main() {}

@@ -1,0 +1,8 @@
+macro_rules! shop {
+    () => {};
+}
+
+#[outbox::handler]
+shop! {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+#[derive(outbox::OutboxEvent)]
+struct OrderCreated;
+
+#[outbox::handler]
+pub(crate) trait Shop {}
+
+fn main() {}

@@ -1,0 +1,4 @@
+#[outbox::handler]
+unsafe extern "C" {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+#[derive(outbox::OutboxEvent)]
+struct OrderCreated;
+
+#[outbox::handler]
+impl OrderCreated {}
+
+fn main() {}

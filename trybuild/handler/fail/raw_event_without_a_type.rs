@@ -1,0 +1,4 @@
+#[outbox::handler]
+async fn ship_order(_: outbox::RawEvent) {}
+
+fn main() {}

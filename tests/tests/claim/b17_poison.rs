@@ -20,7 +20,7 @@ async fn supervise(database: &Database, max_recoveries: u32) -> (Vec<OutboxRecor
                 .env("MAX_RECOVERIES", max_recoveries.to_string()),
         );
         let rows = eventually_within(
-            Duration::from_secs(60),
+            Duration::from_mins(1),
             "the worker ends or all is done",
             async || {
                 if worker.has_ended() {

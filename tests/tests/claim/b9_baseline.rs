@@ -26,7 +26,7 @@ async fn deliver(database: &Database, count: usize) {
          SELECT 'worker.told', 'worker', 5, '{{}}' FROM generate_series(1, {count})"
     );
     execute(database, &sql).await;
-    eventually_within(Duration::from_secs(120), "all are delivered", async || {
+    eventually_within(Duration::from_mins(2), "all are delivered", async || {
         let open = "SELECT count(*) FROM outbox_events WHERE status <> 'SENT'";
         let open = query_scalar::<_, i64>(open);
         open.fetch_one(&database.pool()).await.unwrap() == 0

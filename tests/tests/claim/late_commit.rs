@@ -63,7 +63,7 @@ async fn commits_late(poll_interval: Duration, listen: bool) {
 
 #[tokio::test]
 async fn its_notification_is_enough() {
-    commits_late(Duration::from_secs(300), true).await;
+    commits_late(Duration::from_mins(5), true).await;
 }
 
 #[tokio::test]

@@ -57,7 +57,7 @@ async fn an_insert_is_delivered_within_the_poll_interval() {
 #[tokio::test]
 async fn a_notification_with_it_wakes_the_poller_at_once() {
     let database = Database::new().await;
-    let outbox = start(&database, Duration::from_secs(300)).await;
+    let outbox = start(&database, Duration::from_mins(5)).await;
     // The first claim has gone by when this one is delivered.
     let sql =
         "INSERT INTO outbox_events (event_type, payload) VALUES ('plain_sql.told', '{\"n\": 7}');

@@ -92,7 +92,7 @@ async fn a_pattern_s_handler_gets_unbound_records_of_types_that_nobody_names() {
     let runs = Runs::default();
     let outbox = outbox::start(database.pool())
         .only(["racing_binders_wild"])
-        .poll_interval(Duration::from_secs(300))
+        .poll_interval(Duration::from_mins(5))
         .state(runs.clone())
         .await
         .unwrap();

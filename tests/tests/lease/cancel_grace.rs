@@ -76,7 +76,7 @@ async fn lose(tidy: bool, grace: Duration) -> Stage {
 
 #[tokio::test]
 async fn a_handler_has_time_to_tidy_up_and_its_result_counts_for_nothing() {
-    let stage = lose(true, Duration::from_secs(60)).await;
+    let stage = lose(true, Duration::from_mins(1)).await;
     assert_eq!(stage.0.cancelled.load(Ordering::SeqCst), 1);
 }
 

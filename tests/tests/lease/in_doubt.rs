@@ -40,13 +40,18 @@ struct Line {
 }
 
 impl Line {
+    /// A port as it is, that nothing cuts.
+    fn open(port: u16) -> Self {
+        Self {
+            direction: Arc::new(watch::Sender::new(Direction::Both)),
+            port,
+        }
+    }
+
     /// A line to the server's `port`.
     async fn to(port: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let line = Self {
-            direction: Arc::new(watch::Sender::new(Direction::Both)),
-            port: listener.local_addr().unwrap().port(),
-        };
+        let line = Self::open(listener.local_addr().unwrap().port());
         let direction = line.direction.clone();
         tokio::spawn(async move {
             loop {
@@ -154,15 +159,12 @@ async fn not_stored_and_still_ones_own_is_settled_again() {
     .execute(&database.pool())
     .await
     .unwrap();
-    let line = Line {
-        direction: Arc::new(watch::Sender::new(Direction::Both)),
-        port: outbox_tests::Server::shared().port(),
-    };
+    let line = Line::open(outbox_tests::Server::shared().port());
     emit(&database, &[Told {}]).await;
     let before = only(&database).await;
     let outbox = outbox::start(database.pool())
         .only(["in_doubt"])
-        .poll_interval(Duration::from_secs(300))
+        .poll_interval(Duration::from_mins(5))
         .state(stage.clone())
         .state(line)
         .await
@@ -194,17 +196,18 @@ async fn not_stored_and_another_ones_by_now_is_lost() {
     .execute(&database.pool())
     .await
     .unwrap();
-    let line = Line::to(outbox_tests::Server::shared().port()).await;
+    let line = Line::open(outbox_tests::Server::shared().port());
     let outbox = start(&database, &line, &stage).await;
-    stage.begins(1).await;
-    line.set(Direction::None);
+    eventually("the settle has failed", async || {
+        !logged.with("settling failed").is_empty()
+    })
+    .await;
     crate::change(
         &database,
         "claim_token = gen_random_uuid(), claimed_by = 'another'",
     )
     .await;
     let taken = only(&database).await;
-    line.set(Direction::Both);
     eventually("the loss is told", async || {
         let told = logged.with("lost claim");
         let told = told

@@ -25,10 +25,8 @@ fn claimed(rows: &[OutboxRecord]) -> impl Iterator<Item = &OutboxRecord> {
     rows.iter().filter(|row| row.status == Status::Processing)
 }
 
-#[tokio::test]
-async fn a_queued_record_keeps_its_claim() {
-    let database = Database::new().await;
-    let stage = Stage::new();
+/// A runtime of one slot that a handler stays in, with others queued behind it: the rows.
+async fn queue(database: &Database, stage: &Stage) -> (outbox::Outbox, Vec<OutboxRecord>) {
     let outbox = outbox::start(database.pool())
         .only(["queued_rows"])
         .concurrency(1)
@@ -42,18 +40,26 @@ async fn a_queued_record_keeps_its_claim() {
         .unwrap();
     // Some quick ones, so that the runtime expects quick ones.
     let quick = |count| (0..count).map(|_| Told { waits: false });
-    emit(&database, &quick(50).collect::<Vec<_>>()).await;
-    all_sent(&database).await;
+    emit(database, &quick(50).collect::<Vec<_>>()).await;
+    all_sent(database).await;
 
     outbox.pause();
     let told: Vec<Told> = std::iter::once(Told { waits: true })
         .chain(quick(50))
         .collect();
-    emit(&database, &told).await;
+    emit(database, &told).await;
     outbox.resume();
     stage.begins(1).await;
-    let queued = database.rows().await;
-    assert!(claimed(&queued).count() > 1, "some are queued: {queued:?}");
+    let rows = database.rows().await;
+    assert!(claimed(&rows).count() > 1, "some are queued: {rows:?}");
+    (outbox, rows)
+}
+
+#[tokio::test]
+async fn a_queued_record_keeps_its_claim() {
+    let database = Database::new().await;
+    let stage = Stage::new();
+    let (outbox, queued) = queue(&database, &stage).await;
     for before in claimed(&queued) {
         eventually("it is renewed", async || {
             let rows = database.rows().await;
@@ -70,4 +76,38 @@ async fn a_queued_record_keeps_its_claim() {
     }
     outbox.shutdown().await.unwrap();
     assert_eq!(stage.begun(), 1);
+}
+
+#[tokio::test]
+async fn a_queued_record_is_given_back_when_shutdown_begins() {
+    let database = Database::new().await;
+    let stage = Stage::new();
+    let (outbox, queued) = queue(&database, &stage).await;
+    let stopping = outbox.clone();
+    let stopping = tokio::spawn(async move { stopping.shutdown().await });
+    let rows = eventually("only the running one is still claimed", async || {
+        let rows = database.rows().await;
+        (claimed(&rows).count() == 1).then_some(rows)
+    })
+    .await;
+    assert!(claimed(&rows).all(|row| row.payload["waits"] == true));
+    for (row, before) in rows.iter().zip(&queued) {
+        if before.status != Status::Processing || row.status == Status::Processing {
+            continue;
+        }
+        let expected = OutboxRecord {
+            status: Status::Pending,
+            next_attempt_at: Some(row.updated_at),
+            updated_at: row.updated_at,
+            claim_token: None,
+            lease_expires_at: None,
+            claimed_by: None,
+            ..before.clone()
+        };
+        assert_eq!(*row, expected);
+    }
+    stage.open(1);
+    stopping.await.unwrap().unwrap();
+    let rows = database.rows().await;
+    assert_eq!(claimed(&rows).count(), 0);
 }

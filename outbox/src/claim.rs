@@ -19,12 +19,13 @@ use crate::pattern::candidates;
 use crate::position::Position;
 use crate::record::Claimed;
 use crate::recover::Recovery;
-use crate::session::Sessions;
+use crate::session::{Sessions, Statement};
 use crate::settle::Settlements;
 use crate::wake::Wake;
 
 const CLAIM: &str = include_str!("sql/claim.sql");
 const BIND: &str = include_str!("sql/bind.sql");
+const RECLAIM: &str = include_str!("sql/reclaim.sql");
 const UNBOUND_TYPES: &str = include_str!("sql/unbound_types.sql");
 
 /// Where a claimed row's columns begin in each statement's answer.
@@ -82,6 +83,8 @@ pub(crate) struct Poller {
     came_short: bool,
     /// A ring came that only a look from the beginning answers for certain.
     look_owed: bool,
+    /// Tokens of claims whose replies were lost: the server may have made them all the same.
+    doubtful: Vec<Uuid>,
     /// Claims that came when shutdown had begun.
     refused: Vec<(Uuid, Uuid)>,
 }
@@ -113,6 +116,7 @@ impl Poller {
             look_took: Duration::ZERO,
             came_short: false,
             look_owed: true,
+            doubtful: Vec::new(),
             refused: Vec::new(),
         }
     }
@@ -161,6 +165,9 @@ impl Poller {
         }
         if let Some(due) = self.means.wake.take_due() {
             self.lanes.due_by(due);
+        }
+        if !self.doubtful.is_empty() && self.reclaim().await? {
+            self.look_owed = true;
         }
         if self.recovery.due() && self.recover(paused).await? {
             self.look_owed = true;
@@ -250,6 +257,38 @@ impl Poller {
         self.recovery.run(&self.means.sessions, &until).await
     }
 
+    /// Runs a statement that claims. When its reply is lost, what it may have claimed is kept in
+    /// mind.
+    async fn fetch_claim(
+        &mut self,
+        statement: Statement<'_>,
+        token: Uuid,
+    ) -> sqlx::Result<Vec<PgRow>> {
+        let result = self.means.sessions.fetch(statement).await;
+        if let Err(error) = &result
+            && error.as_database_error().is_none()
+        {
+            self.doubtful.push(token);
+        }
+        result
+    }
+
+    /// Gives back what claims took whose replies were lost, instead of waiting for its leases to
+    /// run out. Whether there was any.
+    async fn reclaim(&mut self) -> sqlx::Result<bool> {
+        let statement = sqlx::query(RECLAIM)
+            .bind(self.lanes.names())
+            .bind(&self.doubtful)
+            .bind(&self.means.channel);
+        let rows = self.means.sessions.fetch(statement).await?;
+        self.doubtful.clear();
+        let records: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
+        if records > 0 {
+            tracing::info!(records, "outbox: gave back claims whose reply was lost");
+        }
+        Ok(records > 0)
+    }
+
     /// Looks which types stand on unbound rows that a handler takes by a pattern: those that plain
     /// SQL wrote, or a producer before the handler subscribed.
     async fn meet_types(&mut self) -> sqlx::Result<()> {
@@ -289,7 +328,7 @@ impl Poller {
             .bind(room.suspect)
             .bind(self.unbound.names());
         let started = Instant::now();
-        let rows = self.means.sessions.fetch(statement).await?;
+        let rows = self.fetch_claim(statement, token).await?;
         if look {
             self.note_look(started);
         } else if ask.looks {
@@ -369,7 +408,7 @@ impl Poller {
             .bind(of_type)
             .bind(candidates);
         let started = Instant::now();
-        let rows = self.means.sessions.fetch(statement).await?;
+        let rows = self.fetch_claim(statement, token).await?;
 
         let Some(first) = rows.first() else {
             return Ok(Some(false));

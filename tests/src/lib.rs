@@ -28,6 +28,7 @@ mod database;
 #[cfg(feature = "embedded")]
 mod embedded;
 mod eventually;
+mod line;
 mod log;
 mod logged;
 mod programs;
@@ -40,6 +41,7 @@ mod worker;
 
 pub use crate::database::Database;
 pub use crate::eventually::{Seen, eventually, eventually_within};
+pub use crate::line::Line;
 pub use crate::log::LogMark;
 pub use crate::logged::Logged;
 pub use crate::role::play_role;

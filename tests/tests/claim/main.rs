@@ -18,6 +18,7 @@ mod fence_recover;
 mod fence_release;
 mod fence_settle;
 mod late_commit;
+mod lost_reply;
 mod plain_sql;
 mod racing_binders;
 mod renamed;

@@ -1,15 +1,14 @@
 //! A settle whose reply was lost: the row says what became of it.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use outbox::{OutboxEvent, OutboxRecord, State, Status};
-use outbox_tests::{Database, Logged, eventually};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use outbox_tests::{Database, Line, Logged, eventually};
 
 use crate::{Stage, all_sent, emit, lease, only};
+
+/// How the settle begins.
+const SETTLE: &str = "-- Writes the results";
 
 #[derive(OutboxEvent)]
 #[outbox(event = "in_doubt.told")]
@@ -18,91 +17,12 @@ struct Told {}
 #[outbox::handler(event = "in_doubt.told", name = "in_doubt")]
 async fn told(_: Told, State(stage): State<Stage>, State(line): State<Line>) {
     stage.begin();
-    line.set(Direction::Deaf);
-}
-
-/// What a line to the server lets through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    /// All.
-    Both,
-    /// All but the reply to a settle, and what follows it.
-    Deaf,
-    /// Nothing: what is connected breaks.
-    None,
-}
-
-/// A line to the server that can be cut.
-#[derive(Debug, Clone)]
-struct Line {
-    direction: Arc<watch::Sender<Direction>>,
-    port: u16,
-}
-
-impl Line {
-    /// A port as it is, that nothing cuts.
-    fn open(port: u16) -> Self {
-        Self {
-            direction: Arc::new(watch::Sender::new(Direction::Both)),
-            port,
-        }
-    }
-
-    /// A line to the server's `port`.
-    async fn to(port: u16) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let line = Self::open(listener.local_addr().unwrap().port());
-        let direction = line.direction.clone();
-        tokio::spawn(async move {
-            loop {
-                let (client, _) = listener.accept().await.unwrap();
-                let server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
-                tokio::spawn(carry(client, server, direction.subscribe()));
-            }
-        });
-        line
-    }
-
-    fn set(&self, direction: Direction) {
-        self.direction.send_replace(direction);
-    }
-}
-
-async fn carry(
-    mut client: TcpStream,
-    mut server: TcpStream,
-    direction: watch::Receiver<Direction>,
-) {
-    let (mut request, mut reply) = ([0; 8192], [0; 8192]);
-    let mut cut = direction.clone();
-    let (mut settles, mut deaf) = (false, false);
-    loop {
-        let read = tokio::select! {
-            () = async { drop(cut.wait_for(|to| *to == Direction::None).await) } => return,
-            read = client.read(&mut request) => read.map(|bytes| (true, bytes)),
-            read = server.read(&mut reply) => read.map(|bytes| (false, bytes)),
-        };
-        let carried = match read {
-            Err(_) | Ok((_, 0)) => return,
-            Ok((true, bytes)) => {
-                let request = &request[..bytes];
-                // Its text comes first, to be prepared; its arguments come with a Bind.
-                deaf |= settles && request[0] == b'B' && *direction.borrow() == Direction::Deaf;
-                settles |= String::from_utf8_lossy(request).contains("-- Writes the results");
-                server.write_all(request).await
-            }
-            Ok((false, _)) if deaf => Ok(()),
-            Ok((false, bytes)) => client.write_all(&reply[..bytes]).await,
-        };
-        if carried.is_err() {
-            return;
-        }
-    }
+    line.lose_replies();
 }
 
 async fn start(database: &Database, line: &Line, stage: &Stage) -> outbox::Outbox {
     emit(database, &[Told {}]).await;
-    let options = database.connect_options().port(line.port);
+    let options = database.connect_options().port(line.port());
     outbox::start(sqlx::PgPool::connect_lazy_with(options))
         .only(["in_doubt"])
         .listen(false)
@@ -118,15 +38,15 @@ async fn stored_though_its_reply_was_lost_is_told_as_unknown_and_left_alone() {
     let database = Database::new().await;
     let stage = Stage::new();
     let logged = Logged::here();
-    let line = Line::to(outbox_tests::Server::shared().port()).await;
+    let line = Line::to(outbox_tests::Server::shared().port(), SETTLE).await;
     let outbox = start(&database, &line, &stage).await;
     let [sent] = all_sent(&database).await.try_into().unwrap();
-    line.set(Direction::None);
+    line.cut();
     eventually("the settle has failed", async || {
         !logged.with("settling failed").is_empty()
     })
     .await;
-    line.set(Direction::Both);
+    line.mend();
     eventually("what is not known is told", async || {
         let told = logged.with("whether this attempt's result was stored is unknown");
         let told = told

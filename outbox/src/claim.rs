@@ -56,6 +56,17 @@ pub(crate) struct Means {
     pub(crate) max_retries: Option<i32>,
 }
 
+/// What is known of rows without a handler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unbound {
+    /// None that this runtime could bind.
+    None,
+    /// Some are due, or may be.
+    Due,
+    /// Some are due, but not behind the positions: they were committed late.
+    Late,
+}
+
 /// The claim loop of a runtime.
 #[derive(Debug)]
 pub(crate) struct Poller {
@@ -74,8 +85,7 @@ pub(crate) struct Poller {
     patterns: Vec<&'static str>,
     /// When types were last looked for, and how long that took.
     types_looked: Option<(Instant, Duration)>,
-    /// Unbound rows were seen, or may be there.
-    unbound_due: bool,
+    unbound_rows: Unbound,
     looked: Option<Instant>,
     look_took: Duration,
     /// The last claim found less than it had room for.
@@ -104,7 +114,11 @@ impl Poller {
             recovery,
             lanes: Lanes::new(names),
             handlers,
-            unbound_due: !types.is_empty(),
+            unbound_rows: if types.is_empty() {
+                Unbound::None
+            } else {
+                Unbound::Due
+            },
             unbound: Lanes::new(types.into_iter().map(Arc::from)),
             limits,
             patterns,
@@ -189,16 +203,16 @@ impl Poller {
         } else {
             self.lanes.wake_due(Instant::now());
         }
-        let bound = if self.unbound_due {
-            self.bind(&mut room).await?
-        } else {
-            None
+        if self.unbound_rows == Unbound::Late {
+            self.unbound.look_all();
+        }
+        let left = match self.unbound_rows {
+            Unbound::None => None,
+            Unbound::Due | Unbound::Late => self.bind(&mut room).await?,
         };
         let asked = self.claim(&room, look).await?;
-        match bound {
-            // Rows that were passed over are bound by runtimes that run their handlers: no haste.
-            Some(Came::Short) => self.unbound_due = false,
-            Some(Came::Full) => self.unbound_due = true,
+        match left {
+            Some(left) => self.unbound_rows = left,
             None if !asked => return Ok(self.recovery.longest()),
             None => {}
         }
@@ -206,7 +220,7 @@ impl Poller {
     }
 
     fn hungry(&self) -> bool {
-        self.unbound_due || self.lanes.hungry()
+        self.unbound_rows != Unbound::None || self.lanes.hungry()
     }
 
     /// How long nothing needs to be done.
@@ -267,7 +281,9 @@ impl Poller {
             .iter()
             .map(|row| row.try_get(0))
             .collect::<sqlx::Result<_>>()?;
-        self.unbound_due |= self.unbound.meet(self.limits.len(), &types);
+        if self.unbound.meet(self.limits.len(), &types) {
+            self.unbound_rows = Unbound::Due;
+        }
         Ok(())
     }
 
@@ -303,7 +319,8 @@ impl Poller {
             return Ok(true);
         };
         let now: DateTime<Utc> = first.try_get(0)?;
-        self.unbound_due = first.try_get(1)?;
+        let unbound: bool = first.try_get(1)?;
+        self.unbound_rows = if unbound { Unbound::Due } else { Unbound::None };
         let next_due_ms: Option<f64> = first.try_get(2)?;
         let mut claimed = Vec::with_capacity(rows.len());
         for row in &rows {
@@ -333,8 +350,8 @@ impl Poller {
     }
 
     /// Claims unbound rows and binds them, with half of the room, so that neither arm starves the
-    /// other. `None`: there was no slot.
-    async fn bind(&mut self, room: &mut Room) -> sqlx::Result<Option<Came>> {
+    /// other. What is left to bind here; `None`: there was no slot.
+    async fn bind(&mut self, room: &mut Room) -> sqlx::Result<Option<Unbound>> {
         let slots = room.free.div_ceil(2).min(self.means.batch_size);
         self.unbound.wake_all();
         let mut ask = self.unbound.share(slots, |_| 0, slots);
@@ -374,7 +391,7 @@ impl Poller {
         let rows = self.means.sessions.fetch(statement).await?;
 
         let Some(first) = rows.first() else {
-            return Ok(Some(Came::Short));
+            return Ok(Some(Unbound::None));
         };
         let now: DateTime<Utc> = first.try_get(0)?;
         let siblings: i64 = first.try_get(2)?;
@@ -399,9 +416,15 @@ impl Poller {
         if siblings > 0 {
             self.lanes.wake_all();
         }
+        let late = !ask.looks && ask.none_picked();
         room.free = room.free.saturating_sub(claimed.len());
         self.hand_over(claimed, token, started);
-        Ok(Some(self.unbound.note(&ask, now)))
+        Ok(Some(match self.unbound.note(&ask, now) {
+            Came::Full => Unbound::Due,
+            Came::Short if late => Unbound::Late,
+            // Rows that were passed over are bound by runtimes that run their handlers: no haste.
+            Came::Short => Unbound::None,
+        }))
     }
 
     fn note_look(&mut self, started: Instant) {

@@ -360,6 +360,7 @@ impl Dispatcher {
             handler: name,
             failure,
             in_doubt: false,
+            passed_over: 0,
         })
     }
 

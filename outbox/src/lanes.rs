@@ -79,6 +79,11 @@ impl Ask {
         self.names.iter().map(|name| &**name).collect()
     }
 
+    /// Whether no row came for any lane.
+    pub(crate) fn none_picked(&self) -> bool {
+        self.picked.iter().all(|(count, _)| *count == 0)
+    }
+
     /// A row came for this lane.
     pub(crate) fn picked(&mut self, lane: usize, at: Position) {
         if let Some((count, last)) = self.picked.get_mut(lane) {
@@ -90,17 +95,20 @@ impl Ask {
 
 impl Lanes {
     pub(crate) fn new(names: impl IntoIterator<Item = Arc<str>>) -> Self {
-        let lanes: Vec<Lane> = names.into_iter().map(Lane::new).collect();
-        let by_name = lanes
-            .iter()
-            .enumerate()
-            .map(|(i, lane)| (Arc::clone(&lane.name), i))
-            .collect();
-        Self {
-            each: lanes,
-            by_name,
+        let mut lanes = Self {
+            each: Vec::new(),
+            by_name: HashMap::new(),
             turn: 0,
-        }
+        };
+        names
+            .into_iter()
+            .for_each(|name| lanes.add(Lane::new(name)));
+        lanes
+    }
+
+    fn add(&mut self, lane: Lane) {
+        self.by_name.insert(Arc::clone(&lane.name), self.each.len());
+        self.each.push(lane);
     }
 
     /// Keeps the first `count` lanes and has one for each of `names` besides. Whether there are new
@@ -121,8 +129,7 @@ impl Lanes {
                 new = true;
                 Lane::new(Arc::from(*name))
             });
-            self.by_name.insert(Arc::clone(&lane.name), self.each.len());
-            self.each.push(lane);
+            self.add(lane);
         }
         new
     }

@@ -237,7 +237,9 @@ async fn beat(sessions: &Sessions, claims: &Claims, lease: Lease) {
         tokio::pin!(renewal);
         // Leases run out also while a renewal hangs.
         let result = loop {
-            let deadline = claims.earliest_deadline().unwrap_or(next);
+            let deadline = claims
+                .earliest_deadline()
+                .unwrap_or_else(|| Instant::now() + interval);
             match timeout(
                 deadline.saturating_duration_since(Instant::now()),
                 &mut renewal,

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgRow};
@@ -84,12 +84,22 @@ impl Sessions {
     /// Runs a statement and returns its rows. After any error the connection is closed, whatever
     /// state it was in.
     pub(crate) async fn fetch(&self, statement: Statement<'_>) -> sqlx::Result<Vec<PgRow>> {
+        let begun = Instant::now();
         let mut connection = self.pool.acquire().await?;
-        let result = match timeout(self.limit, self.run(&mut connection, statement)).await {
+        // A limit that the server knows, too, is one for the whole: the wait for a connection is
+        // part of it.
+        let limit = if self.limited_by_server {
+            self.limit
+                .saturating_sub(begun.elapsed())
+                .max(Duration::from_millis(1))
+        } else {
+            self.limit
+        };
+        let result = match timeout(limit, self.run(&mut connection, statement, limit)).await {
             Ok(result) => result,
             Err(_) => Err(sqlx::Error::Io(std::io::Error::new(
                 std::io::ErrorKind::TimedOut,
-                format!("the server gave no answer for {:?}", self.limit),
+                format!("the server gave no answer for {limit:?}"),
             ))),
         };
         if let Err(error) = &result {
@@ -105,6 +115,7 @@ impl Sessions {
         &self,
         connection: &mut PoolConnection<Postgres>,
         statement: Statement<'_>,
+        limit: Duration,
     ) -> sqlx::Result<Vec<PgRow>> {
         if !self.limited_by_server && !self.explicit.load(Ordering::Relaxed) {
             return statement.fetch_all(&mut **connection).await;
@@ -114,7 +125,7 @@ impl Sessions {
             .await?;
         if self.limited_by_server {
             sqlx::query("SELECT set_config('statement_timeout', $1, true)")
-                .bind(self.limit.as_millis().max(1).to_string())
+                .bind(limit.as_millis().max(1).to_string())
                 .execute(&mut *tx)
                 .await?;
         }

@@ -22,7 +22,8 @@ const BATCH: usize = 500;
 /// How long a result waits for others while handlers are running.
 const LINGER: Duration = Duration::from_millis(2);
 
-/// How long a settle waits before it tries again a row that something has locked.
+/// How long a settle waits before it tries again a row that something has locked: this long at
+/// first, for one's own renewal, and up to eight times as long for a stranger.
 const LOCKED: Duration = Duration::from_millis(5);
 
 /// A retry due so soon may have been passed by the poller's position before it was committed.
@@ -37,6 +38,8 @@ pub(crate) struct Settlement {
     pub(crate) failure: Option<Failed>,
     /// A statement with it failed, so it may be in the table already.
     pub(crate) in_doubt: bool,
+    /// How often its row was locked when it was to be written.
+    pub(crate) passed_over: u32,
 }
 
 /// What is stored and logged of a failed attempt.
@@ -139,7 +142,8 @@ impl<L: Load> Settler<L> {
                         if refuses_data(&error) && chunk.len() > 1 {
                             size = 1;
                         }
-                        let rest = self.give_up_lost(chunk);
+                        let (mut rest, doubtful) = self.give_up_lost(chunk);
+                        rest.extend(doubtful);
                         self.settlements.put_back(rest);
                         let wait = outage.failed(&error);
                         tokio::time::sleep(wait).await;
@@ -164,11 +168,12 @@ impl<L: Load> Settler<L> {
     }
 
     /// One statement, and what came of each row of it.
-    async fn settle(
-        &self,
-        mut batch: Vec<Settlement>,
-    ) -> Result<(), (sqlx::Error, Vec<Settlement>)> {
-        batch = self.give_up_lost(batch);
+    async fn settle(&self, batch: Vec<Settlement>) -> Result<(), (sqlx::Error, Vec<Settlement>)> {
+        let (mut batch, doubtful) = self.give_up_lost(batch);
+        if let Err((error, mut rest)) = self.judge(doubtful, false).await {
+            rest.append(&mut batch);
+            return Err((error, rest));
+        }
         if batch.is_empty() {
             return Ok(());
         }
@@ -194,7 +199,7 @@ impl<L: Load> Settler<L> {
                 None => missing.push(settlement),
             }
         }
-        self.judge(missing).await
+        self.judge(missing, true).await
     }
 
     async fn write(&self, batch: &[Settlement]) -> sqlx::Result<HashMap<Uuid, Written>> {
@@ -232,8 +237,13 @@ impl<L: Load> Settler<L> {
             .collect()
     }
 
-    /// What to make of results whose rows the statement did not touch.
-    async fn judge(&self, missing: Vec<Settlement>) -> Result<(), (sqlx::Error, Vec<Settlement>)> {
+    /// What to make of results whose rows the statement did not touch, or that were in doubt when
+    /// their claims were no longer `in_hand`.
+    async fn judge(
+        &self,
+        missing: Vec<Settlement>,
+        in_hand: bool,
+    ) -> Result<(), (sqlx::Error, Vec<Settlement>)> {
         if missing.is_empty() {
             return Ok(());
         }
@@ -243,9 +253,12 @@ impl<L: Load> Settler<L> {
             Err(error) => return Err((error, missing)),
         };
         let mut again = Vec::new();
-        for settlement in missing {
+        for mut settlement in missing {
             match verdicts.get(&settlement.id) {
-                Some(Verdict::Ours) => again.push(settlement),
+                Some(Verdict::Ours) if in_hand => {
+                    settlement.passed_over += 1;
+                    again.push(settlement);
+                }
                 Some(Verdict::Nobodys) | None if settlement.in_doubt => {
                     self.claims.let_go([(settlement.id, settlement.token)]);
                     tracing::warn!(
@@ -258,25 +271,27 @@ impl<L: Load> Settler<L> {
                 _ => self.lost(&settlement),
             }
         }
-        if !again.is_empty() {
+        if let Some(times) = again.iter().map(|settlement| settlement.passed_over).min() {
             self.settlements.put_back(again);
-            tokio::time::sleep(LOCKED).await;
+            tokio::time::sleep(LOCKED * 2_u32.pow(times.clamp(1, 4) - 1)).await;
         }
         Ok(())
     }
 
-    /// Takes out what has no claim in hand any more.
-    fn give_up_lost(&self, batch: Vec<Settlement>) -> Vec<Settlement> {
+    /// Takes out what has no claim in hand any more: what is left, and what of the rest may have
+    /// been stored.
+    fn give_up_lost(&self, batch: Vec<Settlement>) -> (Vec<Settlement>, Vec<Settlement>) {
         let claims: Vec<(Uuid, Uuid)> = batch.iter().map(|s| (s.id, s.token)).collect();
         let lost = self.claims.settling(&claims);
         if lost.is_empty() {
-            return batch;
+            return (batch, Vec::new());
         }
         let (lost, held): (Vec<_>, Vec<_>) = batch.into_iter().partition(|s| lost.contains(&s.id));
+        let (doubtful, lost): (Vec<_>, Vec<_>) = lost.into_iter().partition(|s| s.in_doubt);
         for settlement in &lost {
             self.lost(settlement);
         }
-        held
+        (held, doubtful)
     }
 
     fn lost(&self, settlement: &Settlement) {

@@ -84,6 +84,12 @@ impl Worker {
         assert!(status.is_ok_and(|status| status.success()), "kill -TERM");
     }
 
+    /// Whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        let ended = self.child.try_wait();
+        ended.expect("a child can be waited for").is_some()
+    }
+
     /// Waits until it has ended by itself.
     pub async fn ended(&mut self) -> ExitStatus {
         eventually("the process ends", async || {

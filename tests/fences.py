@@ -3,7 +3,8 @@
 
 Works on a copy of `outbox/src/sql`, which the tests of `tests/tests/claim/fence_*.rs` read instead
 when `OUTBOX_SQL` names it: the sources are never touched, and nothing is built again. Ends with 1
-if a deletion goes unnoticed. Needs what the tests need, and Python 3.
+if a deletion goes unnoticed. `tests/fences.py settle release` tries these statements only. Needs what
+the tests need, and Python 3.
 """
 
 import json
@@ -74,6 +75,11 @@ MUTATIONS = {
         STATUS, CLOCK, WAITS, ORDER,
     ],
     "release": [TOKEN, STATUS, CLOCK, LOCK, WAITS, ORDER],
+    "reclaim": [
+        ("any handler", "o.handler = ANY ($1::text[]) AND", ""),
+        ("any token", "AND o.claim_token = ANY ($2::uuid[])", ""),
+        STATUS, CLOCK, LOCK, WAITS, ORDER,
+    ],
 }
 for admin, status in [("admin_retry", "FAILED"), ("admin_mark_failed", "PENDING")]:
     tenant = " AND ($2::text IS NULL OR tenant_id = $2::text)"
@@ -120,12 +126,12 @@ def main():
     binary = test_binary()
     unnoticed = 0
     print("| statement | without its fence | red |\n| --- | --- | --- |", flush=True)
-    for statement, mutations in MUTATIONS.items():
+    for statement in sys.argv[1:] or MUTATIONS:
         red = red_tests(binary, statement, SQL)
         if red:
             sys.exit(f"red without any change: {', '.join(red)}")
         text = without_comments((SQL / f"{statement}.sql").read_text())
-        for what, old, new in mutations:
+        for what, old, new in MUTATIONS[statement]:
             if old not in text:
                 sys.exit(f"{statement}.sql has no {old!r}")
             with tempfile.TemporaryDirectory() as directory:

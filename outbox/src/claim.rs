@@ -204,7 +204,11 @@ impl Poller {
         let asked = self.claim(&room, look).await?;
         match left {
             Some(left) => self.unbound_due = left,
-            None if !asked => return Ok(self.recovery.longest()),
+            // Nothing could be asked for, or nothing but rows to bind is left and there is no slot: a
+            // freed one nudges.
+            None if !asked || (room.free == 0 && !self.lanes.hungry()) => {
+                return Ok(self.recovery.longest());
+            }
             None => {}
         }
         Ok(self.nap())

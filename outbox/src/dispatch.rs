@@ -361,6 +361,7 @@ impl Dispatcher {
             failure,
             in_doubt: false,
             passed_over: 0,
+            refused: 0,
         })
     }
 

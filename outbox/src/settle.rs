@@ -26,6 +26,10 @@ const LINGER: Duration = Duration::from_millis(2);
 /// first, for one's own renewal, and up to eight times as long for a stranger.
 const LOCKED: Duration = Duration::from_millis(5);
 
+/// How often a result that the server refuses is tried, and how long others wait between.
+const REFUSALS: u32 = 20;
+const REFUSED: Duration = Duration::from_millis(200);
+
 /// A retry due so soon may have been passed by the poller's position before it was committed.
 const SOON: Duration = Duration::from_millis(100);
 
@@ -40,6 +44,8 @@ pub(crate) struct Settlement {
     pub(crate) in_doubt: bool,
     /// How often its row was locked when it was to be written.
     pub(crate) passed_over: u32,
+    /// How often the server refused it, such as by a trigger of the application's.
+    pub(crate) refused: u32,
 }
 
 /// What is stored and logged of a failed attempt.
@@ -139,19 +145,41 @@ impl<L: Load> Settler<L> {
                         size = BATCH;
                     }
                     Err((error, chunk)) => {
-                        if refuses_data(&error) && chunk.len() > 1 {
-                            size = 1;
-                        }
+                        let mut wait = outage.failed(&error);
                         let (mut rest, doubtful) = self.give_up_lost(chunk);
                         rest.extend(doubtful);
+                        if refuses_data(&error) {
+                            // The server works, so others need not wait for long.
+                            wait = wait.min(REFUSED);
+                            if rest.len() > 1 {
+                                size = 1;
+                            } else {
+                                rest.retain_mut(|settlement| self.try_again(settlement));
+                            }
+                        }
                         self.settlements.put_back(rest);
-                        let wait = outage.failed(&error);
                         tokio::time::sleep(wait).await;
                     }
                 }
             }
             self.settlements.settled.notify_waiters();
         }
+    }
+
+    /// Whether a result that the server refuses is tried once more. A claim whose result can't be
+    /// stored is let go in the end: recovery counts its lease as lost, and so bounds it.
+    fn try_again(&self, settlement: &mut Settlement) -> bool {
+        settlement.refused += 1;
+        if settlement.refused < REFUSALS {
+            return true;
+        }
+        self.claims.let_go([(settlement.id, settlement.token)]);
+        tracing::error!(
+            handler = &*settlement.handler,
+            record_id = %settlement.id,
+            "outbox: the server refused this attempt's result {REFUSALS} times; the claim is given up",
+        );
+        false
     }
 
     /// Waits for more results while handlers run that may bring some.

@@ -36,8 +36,8 @@ async fn bind(connection: &mut PgConnection, slots: i32, mine: &[&str]) -> BTree
         .bind(mine)
         .bind(None::<i32>)
         .bind("channel")
-        .bind(["type", "type"])
-        .bind(["type", "*"]);
+        .bind(["type", "type", "other", "other"])
+        .bind(["type", "*", "other", "*"]);
     let rows = bind.fetch_all(connection).await.unwrap();
     rows.iter().filter_map(|row| row.get("id")).collect()
 }

@@ -149,10 +149,14 @@ async fn b13_what_is_not_processing_is_neither_taken_nor_locked() {
             let odd = format!("{EXPIRED}, status = '{status}', processed_at = {processed_at}");
             change(&database, id, &odd).await;
             let before = row(&database, id).await;
+            // Beside it one that is to be taken, so that the statement has something to lock.
+            let taken = claimed(&database, Uuid::now_v7()).await;
+            change(&database, taken, EXPIRED).await;
             let mut other = impatient(&database).await;
             query("BEGIN").execute(&mut other).await.unwrap();
             let recovered = recover(&mut other, Some(10)).await.unwrap();
-            assert_eq!(recovered, Recovered::default(), "{status}");
+            assert_eq!(recovered.requeued, [taken], "{status}");
+            assert!(is_locked(&database, taken).await, "{status}");
             assert!(!is_locked(&database, id).await, "{status}");
             query("COMMIT").execute(&mut other).await.unwrap();
             assert_eq!(row(&database, id).await, before, "{status}");

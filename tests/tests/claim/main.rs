@@ -14,6 +14,7 @@ mod fence_bind;
 mod fence_claim;
 mod fence_heartbeat;
 mod fence_judge;
+mod fence_reclaim;
 mod fence_recover;
 mod fence_release;
 mod fence_settle;

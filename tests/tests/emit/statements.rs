@@ -1,11 +1,7 @@
 //! What the server thinks of the statements.
 
 use outbox_tests::Database;
-use sqlx::{AssertSqlSafe, Connection, Row, query, query_scalar, raw_sql};
-
-const EMIT: &str = include_str!("../../../outbox/src/sql/emit.sql");
-const EMIT_RENAMED: &str = include_str!("../../../outbox/src/sql/emit_renamed.sql");
-const EMIT_MANY: &str = include_str!("../../../outbox/src/sql/emit_many.sql");
+use sqlx::{Connection, query_scalar, raw_sql};
 
 /// Names come from the `search_path`, and the plan does not depend on the role's settings.
 #[tokio::test]

@@ -12,6 +12,7 @@ mod b8_recovery_by_time;
 mod cancel_grace;
 mod in_doubt;
 mod queued_rows;
+mod refused_result;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

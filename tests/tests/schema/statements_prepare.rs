@@ -111,7 +111,6 @@ async fn estimates_stay_far_below_the_jit_compilers_threshold() {
         }
         for (name, sql) in statements() {
             let cost = generic_cost(&mut connection, &sql, highest_parameter(&sql)).await;
-            println!("{name}: {cost} with {subscriptions}");
             assert!(cost < 50_000.0, "{name}: {cost} with {subscriptions}");
         }
     }

@@ -112,6 +112,15 @@ impl Start {
 
     /// How many leases in a row a record may lose before it is FAILED: the process that runs its
     /// handler dies or hangs. Default 10; 1 to 2,147,483,647; `None` only requeues.
+    ///
+    /// ```no_run
+    /// # async fn run(pool: outbox::sqlx::PgPool) -> Result<(), outbox::StartError> {
+    /// outbox::start(pool.clone()).max_recoveries(3).await?;
+    /// outbox::start(pool.clone()).max_recoveries(Some(3)).await?;
+    /// outbox::start(pool).max_recoveries(None).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn max_recoveries(mut self, leases: impl Into<Option<i32>>) -> Self {
         self.options.max_recoveries = leases.into();
         self

@@ -83,6 +83,8 @@ pub(crate) struct Poller {
     came_short: bool,
     /// A ring came that only a look from the beginning answers for certain.
     look_owed: bool,
+    /// Suspects were passed over: a look from the beginning is owed once one may start.
+    suspects_wait: bool,
     /// Tokens of claims whose replies were lost: the server may have made them all the same.
     doubtful: Vec<Uuid>,
     /// Claims that came when shutdown had begun.
@@ -116,6 +118,7 @@ impl Poller {
             look_took: Duration::ZERO,
             came_short: false,
             look_owed: true,
+            suspects_wait: false,
             doubtful: Vec::new(),
             refused: Vec::new(),
         }
@@ -165,6 +168,10 @@ impl Poller {
         }
         if let Some(due) = self.means.wake.take_due() {
             self.lanes.due_by(due);
+        }
+        if self.suspects_wait && self.means.dispatcher.suspect_may_start() {
+            self.suspects_wait = false;
+            self.look_owed = true;
         }
         if !self.doubtful.is_empty() && self.reclaim().await? {
             self.look_owed = true;
@@ -362,6 +369,8 @@ impl Poller {
             // A suspect that was passed over has no event.
             if row.try_get::<Option<Uuid>, _>(CLAIM_COLUMNS + 3)?.is_some() {
                 claimed.push((at, lane, self.read(row, CLAIM_COLUMNS, lane)?));
+            } else {
+                self.suspects_wait = true;
             }
         }
         self.came_short = self.lanes.note(&ask, now) == Came::Short;

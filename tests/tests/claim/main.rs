@@ -24,6 +24,7 @@ mod plain_sql;
 mod racing_binders;
 mod renamed;
 mod statements;
+mod suspects;
 mod transitions;
 
 use std::sync::Arc;

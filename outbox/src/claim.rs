@@ -62,6 +62,7 @@ pub(crate) struct Means {
 pub(crate) struct Poller {
     means: Means,
     recovery: Recovery,
+    recovering: Outage,
     /// One for each name that records of this runtime's handlers stand under.
     lanes: Lanes,
     /// Which of the runtime's handlers serves each of them.
@@ -107,6 +108,7 @@ impl Poller {
         Self {
             means,
             recovery,
+            recovering: Outage::none("recovering records"),
             lanes: Lanes::new(names),
             handlers,
             unbound_due: !types.is_empty(),
@@ -182,7 +184,7 @@ impl Poller {
         if paused {
             // The backlog is looked at anew when it is over.
             self.look_owed = true;
-            return Ok(self.recovery.longest());
+            return Ok(self.recovery.due_in());
         }
         if self.means.settlements.count() > 2 * self.means.batch_size {
             // Results come faster than they can be stored: more claims would only wait with them.
@@ -194,7 +196,7 @@ impl Poller {
         }
         let Some(mut room) = self.means.dispatcher.room() else {
             // A freed slot nudges.
-            return Ok(self.recovery.longest());
+            return Ok(self.recovery.due_in());
         };
         if look {
             self.lanes.look_all();
@@ -214,7 +216,7 @@ impl Poller {
             // Nothing could be asked for, or nothing but rows to bind is left and there is no slot: a
             // freed one nudges.
             None if !asked || (room.free == 0 && !self.lanes.hungry()) => {
-                return Ok(self.recovery.longest());
+                return Ok(self.recovery.due_in());
             }
             None => {}
         }
@@ -238,7 +240,7 @@ impl Poller {
             due = due.min(looked + self.between_looks());
         }
         due.saturating_duration_since(now)
-            .min(self.recovery.longest())
+            .min(self.recovery.due_in())
     }
 
     fn between_looks(&self) -> Duration {
@@ -265,7 +267,20 @@ impl Poller {
         } else {
             self.lanes.positions()
         };
-        self.recovery.run(&self.means.sessions, &until).await
+        match self.recovery.run(&self.means.sessions, &until).await {
+            Ok(requeued) => {
+                self.recovering.over();
+                Ok(requeued)
+            }
+            // The server works: what keeps a record from being recovered, such as a trigger of the
+            // application's, keeps nobody else from being claimed.
+            Err(error) if error.as_database_error().is_some() => {
+                let _ = self.recovering.failed(&error);
+                self.recovery.put_off();
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Runs a statement that claims. When its reply is lost, what it may have claimed is kept in

@@ -22,6 +22,7 @@ mod late_commit;
 mod lost_reply;
 mod plain_sql;
 mod racing_binders;
+mod refused_recovery;
 mod renamed;
 mod statements;
 mod suspects;

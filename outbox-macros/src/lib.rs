@@ -86,7 +86,8 @@ use proc_macro::TokenStream;
 /// # Retries
 ///
 /// A record's number of attempts is fixed when it is emitted, from the first of: the emit call,
-/// this attribute, the event's attribute, the emitter's setting, 5.
+/// this attribute (from the handler's subscription, where the emitting binary does not link it), the
+/// event's attribute, the emitter's setting, 5.
 ///
 /// # What is generated
 ///

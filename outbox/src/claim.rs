@@ -62,6 +62,7 @@ pub(crate) struct Means {
 pub(crate) struct Poller {
     means: Means,
     recovery: Recovery,
+    recovering: Outage,
     /// One for each name that records of this runtime's handlers stand under.
     lanes: Lanes,
     /// Which of the runtime's handlers serves each of them.
@@ -83,6 +84,8 @@ pub(crate) struct Poller {
     came_short: bool,
     /// A ring came that only a look from the beginning answers for certain.
     look_owed: bool,
+    /// Suspects were passed over: a look from the beginning is owed once one may start.
+    suspects_wait: bool,
     /// Tokens of claims whose replies were lost: the server may have made them all the same.
     doubtful: Vec<Uuid>,
     /// Claims that came when shutdown had begun.
@@ -105,6 +108,7 @@ impl Poller {
         Self {
             means,
             recovery,
+            recovering: Outage::none("recovering records"),
             lanes: Lanes::new(names),
             handlers,
             unbound_due: !types.is_empty(),
@@ -116,6 +120,7 @@ impl Poller {
             look_took: Duration::ZERO,
             came_short: false,
             look_owed: true,
+            suspects_wait: false,
             doubtful: Vec::new(),
             refused: Vec::new(),
         }
@@ -166,6 +171,10 @@ impl Poller {
         if let Some(due) = self.means.wake.take_due() {
             self.lanes.due_by(due);
         }
+        if self.suspects_wait && self.means.dispatcher.suspect_may_start() {
+            self.suspects_wait = false;
+            self.look_owed = true;
+        }
         if !self.doubtful.is_empty() && self.reclaim().await? {
             self.look_owed = true;
         }
@@ -175,7 +184,7 @@ impl Poller {
         if paused {
             // The backlog is looked at anew when it is over.
             self.look_owed = true;
-            return Ok(self.recovery.longest());
+            return Ok(self.recovery.due_in());
         }
         if self.means.settlements.count() > 2 * self.means.batch_size {
             // Results come faster than they can be stored: more claims would only wait with them.
@@ -187,7 +196,7 @@ impl Poller {
         }
         let Some(mut room) = self.means.dispatcher.room() else {
             // A freed slot nudges.
-            return Ok(self.recovery.longest());
+            return Ok(self.recovery.due_in());
         };
         if look {
             self.lanes.look_all();
@@ -207,7 +216,7 @@ impl Poller {
             // Nothing could be asked for, or nothing but rows to bind is left and there is no slot: a
             // freed one nudges.
             None if !asked || (room.free == 0 && !self.lanes.hungry()) => {
-                return Ok(self.recovery.longest());
+                return Ok(self.recovery.due_in());
             }
             None => {}
         }
@@ -231,7 +240,7 @@ impl Poller {
             due = due.min(looked + self.between_looks());
         }
         due.saturating_duration_since(now)
-            .min(self.recovery.longest())
+            .min(self.recovery.due_in())
     }
 
     fn between_looks(&self) -> Duration {
@@ -258,7 +267,20 @@ impl Poller {
         } else {
             self.lanes.positions()
         };
-        self.recovery.run(&self.means.sessions, &until).await
+        match self.recovery.run(&self.means.sessions, &until).await {
+            Ok(requeued) => {
+                self.recovering.over();
+                Ok(requeued)
+            }
+            // The server works: what keeps a record from being recovered, such as a trigger of the
+            // application's, keeps nobody else from being claimed.
+            Err(error) if error.as_database_error().is_some() => {
+                let _ = self.recovering.failed(&error);
+                self.recovery.put_off();
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Runs a statement that claims. When its reply is lost, what it may have claimed is kept in
@@ -362,6 +384,8 @@ impl Poller {
             // A suspect that was passed over has no event.
             if row.try_get::<Option<Uuid>, _>(CLAIM_COLUMNS + 3)?.is_some() {
                 claimed.push((at, lane, self.read(row, CLAIM_COLUMNS, lane)?));
+            } else {
+                self.suspects_wait = true;
             }
         }
         self.came_short = self.lanes.note(&ask, now) == Came::Short;

@@ -201,6 +201,12 @@ impl Dispatcher {
         })
     }
 
+    /// Whether no suspect runs here and a slot is free for one.
+    pub(crate) fn suspect_may_start(&self) -> bool {
+        let floor = self.floor();
+        !floor.suspect && floor.running < self.concurrency
+    }
+
     /// Takes claimed records to run, suspects first. What comes after shutdown began is given back,
     /// by ids and tokens.
     pub(crate) fn push(self: &Arc<Self>, deliveries: Vec<Delivery>) -> Vec<(Uuid, Uuid)> {
@@ -249,6 +255,7 @@ impl Dispatcher {
     /// Notes what ended and takes the next. `None` gives the slot back.
     fn next(&self, finished: Option<Finished>) -> Option<Delivery> {
         let mut floor = self.floor();
+        let suspect = finished.as_ref().is_some_and(|finished| finished.suspect);
         if let Some(finished) = finished {
             let meter = &mut floor.meters[finished.handler];
             meter.running -= 1;
@@ -262,7 +269,7 @@ impl Dispatcher {
             floor.running -= 1;
         }
         let running = floor.running;
-        let wanted = next.is_none() || floor.queue.len() == floor.low_water;
+        let wanted = suspect || next.is_none() || floor.queue.len() == floor.low_water;
         drop(floor);
         if wanted {
             self.wake.nudge();

@@ -62,7 +62,7 @@ impl Claims {
         let mut held = self.held();
         rows.map(|id| {
             let lost = CancellationToken::new();
-            held.insert(
+            let earlier = held.insert(
                 id,
                 Held {
                     token,
@@ -71,6 +71,10 @@ impl Claims {
                     lost: lost.clone(),
                 },
             );
+            // Expired by the server's clock only: ours stood still while the machine slept.
+            if let Some(earlier) = earlier {
+                earlier.lost.cancel();
+            }
             lost
         })
         .collect()

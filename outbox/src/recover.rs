@@ -54,17 +54,32 @@ impl Recovery {
         self.cycles += 1;
         let Some(last) = self.last else { return true };
         let since = last.elapsed();
-        if !self.resume.is_empty() {
-            // A scan under way goes on at a tenth of the time.
-            return since >= self.took * 10;
-        }
-        (self.cycles >= CYCLES && since >= Duration::from_secs(1).min(self.lease / 4))
-            || since >= self.longest()
+        since >= self.every()
+            || (self.resume.is_empty()
+                && self.cycles >= CYCLES
+                && since >= Duration::from_secs(1).min(self.lease / 4))
     }
 
-    /// The longest that the poller may sleep before a recovery is due.
-    pub(crate) fn longest(&self) -> Duration {
-        self.lease.min(self.poll_interval.saturating_mul(10))
+    /// How long the poller may sleep before a recovery is due whatever the cycles.
+    pub(crate) fn due_in(&self) -> Duration {
+        let since = self.last.map(|last| last.elapsed());
+        since.map_or(Duration::ZERO, |since| self.every().saturating_sub(since))
+    }
+
+    /// The server refused it: the next begins anew, when it is due.
+    pub(crate) fn put_off(&mut self) {
+        self.resume.clear();
+        self.cycles = 0;
+        self.last = Some(Instant::now());
+    }
+
+    fn every(&self) -> Duration {
+        if self.resume.is_empty() {
+            self.lease.min(self.poll_interval.saturating_mul(10))
+        } else {
+            // A scan under way goes on at a tenth of the time.
+            self.took * 10
+        }
     }
 
     /// Looks at the next chunk of every handler, up to `until` (their positions: rows in flight lie

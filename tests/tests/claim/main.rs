@@ -22,8 +22,10 @@ mod late_commit;
 mod lost_reply;
 mod plain_sql;
 mod racing_binders;
+mod refused_recovery;
 mod renamed;
 mod statements;
+mod suspects;
 mod transitions;
 
 use std::sync::Arc;

@@ -80,8 +80,8 @@ pub(crate) struct Poller {
     unbound_due: bool,
     looked: Option<Instant>,
     look_took: Duration,
-    /// The last claim found less than it had room for.
-    came_short: bool,
+    /// How the last claim came back.
+    came: Came,
     /// A ring came that only a look from the beginning answers for certain.
     look_owed: bool,
     /// Suspects were passed over: a look from the beginning is owed once one may start.
@@ -118,7 +118,7 @@ impl Poller {
             types_looked: None,
             looked: None,
             look_took: Duration::ZERO,
-            came_short: false,
+            came: Came::Full,
             look_owed: true,
             suspects_wait: false,
             doubtful: Vec::new(),
@@ -255,7 +255,7 @@ impl Poller {
         };
         let since = looked.elapsed();
         let timed = self.hungry() || Instant::now() >= self.lanes.due();
-        (since >= self.between_looks() && (self.look_owed || (self.came_short && timed)))
+        (since >= self.between_looks() && (self.look_owed || (self.came == Came::Short && timed)))
             || (since >= OLDEST_LOOK && timed)
     }
 
@@ -388,7 +388,7 @@ impl Poller {
                 self.suspects_wait = true;
             }
         }
-        self.came_short = self.lanes.note(&ask, now) == Came::Short;
+        self.came = self.lanes.note(&ask, now);
         let until = next_due_ms.map_or(self.means.poll_interval, |ms| {
             Duration::from_secs_f64((ms / 1000.0).clamp(0.0, 1e6)).min(self.means.poll_interval)
         });

@@ -19,7 +19,7 @@ use crate::pattern::candidates;
 use crate::position::Position;
 use crate::record::Claimed;
 use crate::recover::Recovery;
-use crate::session::{Sessions, Statement};
+use crate::session::{Sessions, Statement, refuses_data};
 use crate::settle::Settlements;
 use crate::wake::Wake;
 
@@ -63,6 +63,9 @@ pub(crate) struct Poller {
     means: Means,
     recovery: Recovery,
     recovering: Outage,
+    binding: Outage,
+    /// When the next binding is tried, after one that the server refused.
+    bind_after: Instant,
     /// One for each name that records of this runtime's handlers stand under.
     lanes: Lanes,
     /// Which of the runtime's handlers serves each of them.
@@ -109,6 +112,8 @@ impl Poller {
             means,
             recovery,
             recovering: Outage::none("recovering records"),
+            binding: Outage::none("binding records"),
+            bind_after: Instant::now(),
             lanes: Lanes::new(names),
             handlers,
             unbound_due: !types.is_empty(),
@@ -206,7 +211,7 @@ impl Poller {
             self.lanes.wake_due(Instant::now());
         }
         let left = if self.unbound_due {
-            self.bind(&mut room).await?
+            self.try_bind(&mut room).await?
         } else {
             None
         };
@@ -306,7 +311,16 @@ impl Poller {
             .bind(self.lanes.names())
             .bind(&self.doubtful)
             .bind(&self.means.channel);
-        let rows = self.means.sessions.fetch(statement).await?;
+        let rows = match self.means.sessions.fetch(statement).await {
+            Err(error) if refuses_data(&error) => {
+                tracing::warn!(
+                    error = crate::error_text::chain(&error),
+                    "outbox: claims whose reply was lost could not be given back; they end with their leases",
+                );
+                Vec::new()
+            }
+            result => result?,
+        };
         self.doubtful.clear();
         let records: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
         if records > 0 {
@@ -395,6 +409,26 @@ impl Poller {
         self.lanes.put_off(&ask, Instant::now() + until);
         self.hand_over(claimed, token, started);
         Ok(true)
+    }
+
+    /// As [`bind`](Self::bind). What the server refuses to bind, such as by a trigger of the
+    /// application's, keeps nobody else from being claimed.
+    async fn try_bind(&mut self, room: &mut Room) -> sqlx::Result<Option<bool>> {
+        if Instant::now() < self.bind_after {
+            return Ok(Some(false));
+        }
+        match self.bind(room).await {
+            Err(error) if refuses_data(&error) => {
+                self.bind_after = Instant::now() + self.binding.failed(&error);
+                Ok(Some(false))
+            }
+            result => {
+                if result.is_ok() {
+                    self.binding.over();
+                }
+                result
+            }
+        }
     }
 
     /// Claims unbound rows and binds them, with half of the room, so that neither arm starves the

@@ -77,14 +77,12 @@ pub(crate) struct Poller {
     limits: Vec<Option<i32>>,
     /// The handlers' patterns that end in `*`.
     patterns: Vec<&'static str>,
-    /// When types were last looked for, and how long that took.
-    types_looked: Option<(Instant, Duration)>,
     /// Unbound rows were seen, or may be there.
     unbound_due: bool,
     looked: Option<Instant>,
     look_took: Duration,
-    /// The last claim found less than it had room for.
-    came_short: bool,
+    /// How the last claim came back.
+    came: Came,
     /// A ring came that only a look from the beginning answers for certain.
     look_owed: bool,
     /// Suspects were passed over: a look from the beginning is owed once one may start.
@@ -120,10 +118,9 @@ impl Poller {
             unbound: Lanes::new(types.into_iter().map(Arc::from)),
             limits,
             patterns,
-            types_looked: None,
             looked: None,
             look_took: Duration::ZERO,
-            came_short: false,
+            came: Came::Full,
             look_owed: true,
             suspects_wait: false,
             doubtful: Vec::new(),
@@ -203,7 +200,9 @@ impl Poller {
             // A freed slot nudges.
             return Ok(self.recovery.due_in());
         };
-        if look {
+        // The types belong to the look: it is one whole that is done seldom enough.
+        let look = look.then(Instant::now);
+        if look.is_some() {
             self.lanes.look_all();
             self.unbound.look_all();
             self.meet_types().await?;
@@ -260,7 +259,7 @@ impl Poller {
         };
         let since = looked.elapsed();
         let timed = self.hungry() || Instant::now() >= self.lanes.due();
-        (since >= self.between_looks() && (self.look_owed || (self.came_short && timed)))
+        (since >= self.between_looks() && (self.look_owed || (self.came == Came::Short && timed)))
             || (since >= OLDEST_LOOK && timed)
     }
 
@@ -332,14 +331,11 @@ impl Poller {
     /// Looks which types stand on unbound rows that a handler takes by a pattern: those that plain
     /// SQL wrote, or a producer before the handler subscribed.
     async fn meet_types(&mut self) -> sqlx::Result<()> {
-        let recently = |(at, took): (Instant, Duration)| at.elapsed() < took * 10;
-        if self.patterns.is_empty() || self.types_looked.is_some_and(recently) {
+        if self.patterns.is_empty() {
             return Ok(());
         }
-        let started = Instant::now();
         let statement = sqlx::query(UNBOUND_TYPES).bind(&self.patterns);
         let rows = self.means.sessions.fetch(statement).await?;
-        self.types_looked = Some((Instant::now(), started.elapsed()));
         let types: Vec<&str> = rows
             .iter()
             .map(|row| row.try_get(0))
@@ -349,9 +345,10 @@ impl Poller {
     }
 
     /// Claims for the handlers' lanes. `false`: there was no slot for any that may have due rows.
-    async fn claim(&mut self, room: &Room, look: bool) -> sqlx::Result<bool> {
+    /// `look`: when the look from the beginning began that this is part of.
+    async fn claim(&mut self, room: &Room, look: Option<Instant>) -> sqlx::Result<bool> {
         let handlers = &self.handlers;
-        let ahead = |lane: usize| room.ahead.get(handlers[lane]).copied().unwrap_or(0);
+        let ahead = |lane: usize| room.ahead(handlers[lane]);
         let mut ask = self.lanes.share(room.free, ahead, self.means.batch_size);
         if ask.is_empty() {
             return Ok(false);
@@ -369,8 +366,8 @@ impl Poller {
             .bind(self.unbound.names());
         let started = Instant::now();
         let rows = self.fetch_claim(statement, token).await?;
-        if look {
-            self.note_look(started);
+        if let Some(begun) = look {
+            self.note_look(begun);
         } else if ask.looks {
             // The rest of the last look, for lanes that had no slot in it.
             self.look_took += started.elapsed();
@@ -402,7 +399,7 @@ impl Poller {
                 self.suspects_wait = true;
             }
         }
-        self.came_short = self.lanes.note(&ask, now) == Came::Short;
+        self.came = self.lanes.note(&ask, now);
         let until = next_due_ms.map_or(self.means.poll_interval, |ms| {
             Duration::from_secs_f64((ms / 1000.0).clamp(0.0, 1e6)).min(self.means.poll_interval)
         });
@@ -434,7 +431,8 @@ impl Poller {
     /// Claims unbound rows and binds them, with half of the room, so that neither arm starves the
     /// other. Whether more may be there for this runtime; `None`: there was no slot.
     async fn bind(&mut self, room: &mut Room) -> sqlx::Result<Option<bool>> {
-        let slots = room.free.div_ceil(2).min(self.means.batch_size);
+        let slots = (room.free + room.soon).div_ceil(2);
+        let slots = slots.min(self.means.batch_size);
         self.unbound.wake_all();
         let mut ask = self.unbound.share(slots, |_| 0, slots);
         if ask.is_empty() {
@@ -499,7 +497,7 @@ impl Poller {
             self.lanes.wake_all();
         }
         let late = !ask.looks && ask.none_picked();
-        room.free = room.free.saturating_sub(claimed.len());
+        room.take(claimed.len());
         self.hand_over(claimed, token, started);
         let full = self.unbound.note(&ask, now) == Came::Full;
         if late {
@@ -510,9 +508,9 @@ impl Poller {
         Ok(Some(full || late))
     }
 
-    fn note_look(&mut self, started: Instant) {
+    fn note_look(&mut self, begun: Instant) {
         self.looked = Some(Instant::now());
-        self.look_took = started.elapsed();
+        self.look_took = begun.elapsed();
         self.look_owed = false;
     }
 

@@ -19,7 +19,7 @@ use crate::pattern::candidates;
 use crate::position::Position;
 use crate::record::Claimed;
 use crate::recover::Recovery;
-use crate::session::{Sessions, Statement};
+use crate::session::{Sessions, Statement, refuses_data};
 use crate::settle::Settlements;
 use crate::wake::Wake;
 
@@ -63,6 +63,9 @@ pub(crate) struct Poller {
     means: Means,
     recovery: Recovery,
     recovering: Outage,
+    binding: Outage,
+    /// When the next binding is tried, after one that the server refused.
+    bind_after: Instant,
     /// One for each name that records of this runtime's handlers stand under.
     lanes: Lanes,
     /// Which of the runtime's handlers serves each of them.
@@ -74,8 +77,6 @@ pub(crate) struct Poller {
     limits: Vec<Option<i32>>,
     /// The handlers' patterns that end in `*`.
     patterns: Vec<&'static str>,
-    /// When types were last looked for, and how long that took.
-    types_looked: Option<(Instant, Duration)>,
     /// Unbound rows were seen, or may be there.
     unbound_due: bool,
     looked: Option<Instant>,
@@ -109,13 +110,14 @@ impl Poller {
             means,
             recovery,
             recovering: Outage::none("recovering records"),
+            binding: Outage::none("binding records"),
+            bind_after: Instant::now(),
             lanes: Lanes::new(names),
             handlers,
             unbound_due: !types.is_empty(),
             unbound: Lanes::new(types.into_iter().map(Arc::from)),
             limits,
             patterns,
-            types_looked: None,
             looked: None,
             look_took: Duration::ZERO,
             came: Came::Full,
@@ -198,7 +200,9 @@ impl Poller {
             // A freed slot nudges.
             return Ok(self.recovery.due_in());
         };
-        if look {
+        // The types belong to the look: it is one whole that is done seldom enough.
+        let look = look.then(Instant::now);
+        if look.is_some() {
             self.lanes.look_all();
             self.unbound.look_all();
             self.meet_types().await?;
@@ -206,7 +210,7 @@ impl Poller {
             self.lanes.wake_due(Instant::now());
         }
         let left = if self.unbound_due {
-            self.bind(&mut room).await?
+            self.try_bind(&mut room).await?
         } else {
             None
         };
@@ -306,7 +310,16 @@ impl Poller {
             .bind(self.lanes.names())
             .bind(&self.doubtful)
             .bind(&self.means.channel);
-        let rows = self.means.sessions.fetch(statement).await?;
+        let rows = match self.means.sessions.fetch(statement).await {
+            Err(error) if refuses_data(&error) => {
+                tracing::warn!(
+                    error = crate::error_text::chain(&error),
+                    "outbox: claims whose reply was lost could not be given back; they end with their leases",
+                );
+                Vec::new()
+            }
+            result => result?,
+        };
         self.doubtful.clear();
         let records: i64 = rows.first().map_or(Ok(0), |row| row.try_get(0))?;
         if records > 0 {
@@ -318,14 +331,11 @@ impl Poller {
     /// Looks which types stand on unbound rows that a handler takes by a pattern: those that plain
     /// SQL wrote, or a producer before the handler subscribed.
     async fn meet_types(&mut self) -> sqlx::Result<()> {
-        let recently = |(at, took): (Instant, Duration)| at.elapsed() < took * 10;
-        if self.patterns.is_empty() || self.types_looked.is_some_and(recently) {
+        if self.patterns.is_empty() {
             return Ok(());
         }
-        let started = Instant::now();
         let statement = sqlx::query(UNBOUND_TYPES).bind(&self.patterns);
         let rows = self.means.sessions.fetch(statement).await?;
-        self.types_looked = Some((Instant::now(), started.elapsed()));
         let types: Vec<&str> = rows
             .iter()
             .map(|row| row.try_get(0))
@@ -335,9 +345,10 @@ impl Poller {
     }
 
     /// Claims for the handlers' lanes. `false`: there was no slot for any that may have due rows.
-    async fn claim(&mut self, room: &Room, look: bool) -> sqlx::Result<bool> {
+    /// `look`: when the look from the beginning began that this is part of.
+    async fn claim(&mut self, room: &Room, look: Option<Instant>) -> sqlx::Result<bool> {
         let handlers = &self.handlers;
-        let ahead = |lane: usize| room.ahead.get(handlers[lane]).copied().unwrap_or(0);
+        let ahead = |lane: usize| room.ahead(handlers[lane]);
         let mut ask = self.lanes.share(room.free, ahead, self.means.batch_size);
         if ask.is_empty() {
             return Ok(false);
@@ -355,8 +366,8 @@ impl Poller {
             .bind(self.unbound.names());
         let started = Instant::now();
         let rows = self.fetch_claim(statement, token).await?;
-        if look {
-            self.note_look(started);
+        if let Some(begun) = look {
+            self.note_look(begun);
         } else if ask.looks {
             // The rest of the last look, for lanes that had no slot in it.
             self.look_took += started.elapsed();
@@ -397,10 +408,31 @@ impl Poller {
         Ok(true)
     }
 
+    /// As [`bind`](Self::bind). What the server refuses to bind, such as by a trigger of the
+    /// application's, keeps nobody else from being claimed.
+    async fn try_bind(&mut self, room: &mut Room) -> sqlx::Result<Option<bool>> {
+        if Instant::now() < self.bind_after {
+            return Ok(Some(false));
+        }
+        match self.bind(room).await {
+            Err(error) if refuses_data(&error) => {
+                self.bind_after = Instant::now() + self.binding.failed(&error);
+                Ok(Some(false))
+            }
+            result => {
+                if result.is_ok() {
+                    self.binding.over();
+                }
+                result
+            }
+        }
+    }
+
     /// Claims unbound rows and binds them, with half of the room, so that neither arm starves the
     /// other. Whether more may be there for this runtime; `None`: there was no slot.
     async fn bind(&mut self, room: &mut Room) -> sqlx::Result<Option<bool>> {
-        let slots = room.free.div_ceil(2).min(self.means.batch_size);
+        let slots = (room.free + room.soon).div_ceil(2);
+        let slots = slots.min(self.means.batch_size);
         self.unbound.wake_all();
         let mut ask = self.unbound.share(slots, |_| 0, slots);
         if ask.is_empty() {
@@ -465,7 +497,7 @@ impl Poller {
             self.lanes.wake_all();
         }
         let late = !ask.looks && ask.none_picked();
-        room.free = room.free.saturating_sub(claimed.len());
+        room.take(claimed.len());
         self.hand_over(claimed, token, started);
         let full = self.unbound.note(&ask, now) == Came::Full;
         if late {
@@ -476,9 +508,9 @@ impl Poller {
         Ok(Some(full || late))
     }
 
-    fn note_look(&mut self, started: Instant) {
+    fn note_look(&mut self, begun: Instant) {
         self.looked = Some(Instant::now());
-        self.look_took = started.elapsed();
+        self.look_took = begun.elapsed();
         self.look_owed = false;
     }
 

@@ -92,6 +92,7 @@ struct Floor {
 #[derive(Debug, Clone, Copy, Default)]
 struct Meter {
     running: usize,
+    queued: usize,
     /// A moving average; `None` until the first run has ended.
     nanos: Option<u64>,
 }
@@ -121,10 +122,63 @@ impl Meter {
 pub(crate) struct Room {
     /// Slots that nothing runs in.
     pub(crate) free: usize,
-    /// Beyond the free slots, for each handler: what will start within the look-ahead.
-    pub(crate) ahead: Vec<usize>,
+    /// Slots that will be free within the look-ahead: one run of any length can start in each.
+    pub(crate) soon: usize,
+    /// Beyond the free slots, for each handler: what will start within the look-ahead. `None` for
+    /// one that takes longer than that, or nobody knows: it has its share of `soon`.
+    pub(crate) ahead: Vec<Option<usize>>,
     /// Whether a suspect may start now.
     pub(crate) suspect: bool,
+}
+
+impl Floor {
+    fn room(&mut self, concurrency: usize, batch_size: usize) -> Option<Room> {
+        let free = concurrency - self.running.min(concurrency);
+        let (brisk, slow): (Vec<&Meter>, Vec<&Meter>) =
+            self.meters.iter().partition(|meter| meter.per_slot() > 0);
+        // Slots that will be free again within the look-ahead.
+        let again: usize = brisk.iter().map(|meter| meter.running).sum();
+        let slots = (free + again).min(concurrency) as u64;
+        let queued = self.queue.len();
+        let ahead = |meter: &Meter| {
+            let most = slots.saturating_mul(meter.per_slot());
+            usize::try_from(most).unwrap_or(usize::MAX).min(batch_size)
+        };
+        let most = brisk.iter().copied().map(ahead).max().unwrap_or(0);
+        // Else a flood of short runs, in whose queue no slot is ever free, would starve all others.
+        let taken: usize = slow.iter().map(|meter| meter.queued).sum();
+        let soon = again.saturating_sub(taken);
+        let ahead = self.meters.iter().map(|meter| {
+            let brisk = meter.per_slot() > 0;
+            brisk.then(|| ahead(meter).saturating_sub(queued))
+        });
+        let ahead = ahead.collect();
+        self.low_water = most / 2;
+        if free == 0 && (most == 0 || queued > self.low_water) {
+            return None;
+        }
+        Some(Room {
+            free,
+            soon,
+            ahead,
+            suspect: !self.suspect && free > 0,
+        })
+    }
+}
+
+impl Room {
+    /// What a handler may claim beyond the free slots.
+    pub(crate) fn ahead(&self, handler: usize) -> usize {
+        let ahead = self.ahead.get(handler).copied().flatten();
+        ahead.unwrap_or(self.soon)
+    }
+
+    /// Takes note that so many of the slots are spoken for, the free ones first.
+    pub(crate) fn take(&mut self, slots: usize) {
+        let free = slots.min(self.free);
+        self.free -= free;
+        self.soon = self.soon.saturating_sub(slots - free);
+    }
 }
 
 impl Dispatcher {
@@ -164,41 +218,7 @@ impl Dispatcher {
     /// How much can be claimed. `None` while enough waits already: a claim for a handful of rows
     /// costs as much as one for hundreds.
     pub(crate) fn room(&self) -> Option<Room> {
-        let mut floor = self.floor();
-        let free = self.concurrency - floor.running.min(self.concurrency);
-        // Slots that will be free again within the look-ahead.
-        let brisk: usize = floor
-            .meters
-            .iter()
-            .filter(|m| m.per_slot() > 0)
-            .map(|m| m.running)
-            .sum();
-        let slots = (free + brisk).min(self.concurrency) as u64;
-        let queued = floor.queue.len();
-        let ahead: Vec<usize> = floor
-            .meters
-            .iter()
-            .map(|meter| {
-                let most = slots.saturating_mul(meter.per_slot());
-                usize::try_from(most)
-                    .unwrap_or(usize::MAX)
-                    .min(self.batch_size)
-            })
-            .collect();
-        let most = ahead.iter().copied().max().unwrap_or(0);
-        floor.low_water = most / 2;
-        if free == 0 && (most == 0 || queued > floor.low_water) {
-            return None;
-        }
-        let ahead = ahead
-            .into_iter()
-            .map(|most| most.saturating_sub(queued))
-            .collect();
-        Some(Room {
-            free,
-            ahead,
-            suspect: !floor.suspect && free > 0,
-        })
+        self.floor().room(self.concurrency, self.batch_size)
     }
 
     /// Whether no suspect runs here and a slot is free for one.
@@ -216,6 +236,7 @@ impl Dispatcher {
                 return deliveries.iter().map(Delivery::claim).collect();
             }
             for delivery in deliveries {
+                floor.meters[delivery.handler].queued += 1;
                 if delivery.record.recovery_count >= SUSPECT {
                     floor.suspect = true;
                     floor.queue.push_front(delivery);
@@ -264,7 +285,9 @@ impl Dispatcher {
         }
         let next = floor.queue.pop_front();
         if let Some(delivery) = &next {
-            floor.meters[delivery.handler].running += 1;
+            let meter = &mut floor.meters[delivery.handler];
+            meter.running += 1;
+            meter.queued -= 1;
         } else {
             floor.running -= 1;
         }
@@ -414,6 +437,7 @@ impl Dispatcher {
     pub(crate) fn close(&self) -> Vec<(Uuid, Uuid)> {
         let mut floor = self.floor();
         floor.closed = true;
+        floor.meters.iter_mut().for_each(|meter| meter.queued = 0);
         floor
             .queue
             .drain(..)
@@ -470,5 +494,54 @@ impl Drop for Running {
     fn drop(&mut self) {
         let future = self.0.take();
         guarded(|| drop(future));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BRISK: Option<u64> = Some(4_000_000);
+    const SLOW: Option<u64> = Some(50_000_000);
+
+    fn floor(meters: &[(usize, usize, Option<u64>)]) -> Floor {
+        let meters = meters.iter().map(|&(running, queued, nanos)| Meter {
+            running,
+            queued,
+            nanos,
+        });
+        let meters: Vec<Meter> = meters.collect();
+        Floor {
+            running: meters.iter().map(|meter| meter.running).sum(),
+            meters,
+            ..Floor::default()
+        }
+    }
+
+    #[test]
+    fn b4_slow_runs_claim_nothing_ahead_of_each_other() {
+        assert!(floor(&[(8, 0, SLOW)]).room(8, 500).is_none());
+        assert!(floor(&[(8, 0, None)]).room(8, 500).is_none());
+        let room = floor(&[(5, 0, SLOW)]).room(8, 500).expect("free slots");
+        assert_eq!((room.free, room.ahead(0)), (3, 0));
+    }
+
+    #[test]
+    fn short_runs_in_all_slots_leave_room_for_others() {
+        let meters = [(8, 0, BRISK), (0, 3, SLOW), (0, 0, None)];
+        let mut room = floor(&meters).room(8, 500).expect("slots that free soon");
+        assert_eq!(room.free, 0);
+        assert_eq!([0, 1, 2].map(|handler| room.ahead(handler)), [40, 5, 5]);
+        room.take(4);
+        assert_eq!((room.ahead(0), room.ahead(1)), (40, 1));
+    }
+
+    #[test]
+    fn what_is_taken_comes_from_the_free_slots_first() {
+        let mut room = floor(&[(2, 0, BRISK), (0, 0, SLOW)])
+            .room(4, 500)
+            .expect("free slots");
+        room.take(3);
+        assert_eq!((room.free, room.ahead(1)), (0, 1));
     }
 }

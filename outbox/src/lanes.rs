@@ -203,15 +203,15 @@ impl Lanes {
         let hungry: Vec<usize> = (0..self.each.len())
             .filter(|lane| self.each[*lane].hungry)
             .collect();
-        let free = share_evenly(free, hungry.len(), self.turn);
-        let most = share_evenly(most, hungry.len(), self.turn);
+        let turn = self.turn;
         self.turn = self.turn.wrapping_add(1);
         let mut ask = Ask {
             picked: vec![(0, Position::default()); self.each.len()],
             ..Ask::default()
         };
-        for ((lane, free), most) in hungry.iter().copied().zip(free).zip(most) {
-            let slots = (free + ahead(lane) / hungry.len()).min(most);
+        for (part, lane) in hungry.iter().copied().enumerate() {
+            let share = |total| share(total, hungry.len(), part, turn);
+            let slots = (share(free) + share(ahead(lane))).min(share(most));
             if slots == 0 {
                 continue;
             }
@@ -250,15 +250,11 @@ impl Lanes {
     }
 }
 
-/// `total` in `parts` that differ by one at most; the odd ones go to those whose `turn` it is.
-fn share_evenly(total: usize, parts: usize, turn: usize) -> Vec<usize> {
-    if parts == 0 {
-        return Vec::new();
-    }
+/// One of `parts` of `total`, `parts` > 0. They differ by one at most; the odd ones go to those whose
+/// `turn` it is.
+fn share(total: usize, parts: usize, part: usize, turn: usize) -> usize {
     let (each, odd) = (total / parts, total % parts);
-    (0..parts)
-        .map(|part| each + usize::from((part + parts - turn % parts) % parts < odd))
-        .collect()
+    each + usize::from((part + parts - turn % parts) % parts < odd)
 }
 
 #[cfg(test)]
@@ -271,13 +267,13 @@ mod tests {
 
     #[test]
     fn slots_are_shared_exactly_and_in_turn() {
-        assert_eq!(share_evenly(64, 3, 0), [22, 21, 21]);
-        assert_eq!(share_evenly(64, 3, 1), [21, 22, 21]);
-        assert_eq!(share_evenly(2, 3, 2), [1, 0, 1]);
-        assert_eq!(share_evenly(0, 3, 0), [0, 0, 0]);
-        assert_eq!(share_evenly(5, 0, 0), [0; 0]);
+        let parts = |total, turn| [0, 1, 2].map(|part| share(total, 3, part, turn));
+        assert_eq!(parts(64, 0), [22, 21, 21]);
+        assert_eq!(parts(64, 1), [21, 22, 21]);
+        assert_eq!(parts(2, 2), [1, 0, 1]);
+        assert_eq!(parts(0, 0), [0, 0, 0]);
         for turn in 0..10 {
-            assert_eq!(share_evenly(7, 4, turn).iter().sum::<usize>(), 7);
+            assert_eq!(parts(7, turn).iter().sum::<usize>(), 7);
         }
     }
 
@@ -291,6 +287,18 @@ mod tests {
             ask.lanes.iter().for_each(|lane| asked[*lane] += 1);
         }
         assert_eq!(asked, [2; 5]);
+    }
+
+    #[test]
+    fn a_small_look_ahead_reaches_every_lane_in_turn() {
+        let mut lanes = lanes(&["a", "b", "c"]);
+        let mut asked = [0; 3];
+        for _ in 0..3 {
+            let ask = lanes.share(0, |_| 1, 500);
+            assert_eq!(ask.slots, [1]);
+            asked[ask.lanes[0]] += 1;
+        }
+        assert_eq!(asked, [1; 3]);
     }
 
     #[test]

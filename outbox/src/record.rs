@@ -62,7 +62,7 @@ impl std::str::FromStr for Status {
 
 /// A row of `outbox_events` as a value; the fields are the columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the columns, which the table of the crate's documentation explains
+#[allow(missing_docs)] // the columns, which the schema and its checks explain
 pub struct OutboxRecord {
     pub id: RecordId,
     pub event_id: EventId,

@@ -22,7 +22,7 @@ mod late_commit;
 mod lost_reply;
 mod plain_sql;
 mod racing_binders;
-mod refused_recovery;
+mod refused;
 mod renamed;
 mod statements;
 mod suspects;

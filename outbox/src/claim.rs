@@ -433,7 +433,10 @@ impl Poller {
     async fn bind(&mut self, room: &mut Room) -> sqlx::Result<Option<bool>> {
         let slots = (room.free + room.soon).div_ceil(2);
         let slots = slots.min(self.means.batch_size);
-        self.unbound.wake_all();
+        if !self.unbound.hungry() {
+            // A new round. With more types than slots it takes several statements.
+            self.unbound.wake_all();
+        }
         let mut ask = self.unbound.share(slots, |_| 0, slots);
         if ask.is_empty() {
             return Ok(None);
@@ -504,8 +507,9 @@ impl Poller {
             // Some were seen, but they lie before the positions.
             self.unbound.look_all();
         }
-        // Rows that were passed over are bound by runtimes that run their handlers: no haste.
-        Ok(Some(full || late))
+        // Rows that were passed over are bound by runtimes that run their handlers: no haste. Types that
+        // had no slot yet were not passed over.
+        Ok(Some(full || late || self.unbound.hungry()))
     }
 
     fn note_look(&mut self, begun: Instant) {

@@ -28,10 +28,11 @@ impl Position {
 }
 
 impl Default for Position {
-    /// Before everything that the table can hold.
+    /// Before everything that the table can hold: a second before the year 1, as a claim looks
+    /// behind its position and the first row may have the first of all ids.
     fn default() -> Self {
         Self {
-            at: far(-62_135_596_800),
+            at: far(-62_135_596_801),
             id: Uuid::nil(),
         }
     }
@@ -50,10 +51,11 @@ mod tests {
 
     #[test]
     fn the_ends_are_those_of_the_table() {
-        assert_eq!(
-            Position::default().at.to_rfc3339(),
-            "0001-01-01T00:00:00+00:00"
-        );
+        let first = Position {
+            at: "0001-01-01T00:00:00Z".parse().unwrap_or_default(),
+            id: Uuid::nil(),
+        };
+        assert!(Position::default() < first);
         assert_eq!(Position::END.at.to_rfc3339(), "9999-12-31T23:59:59+00:00");
     }
 }

@@ -69,3 +69,16 @@ async fn a_notification_with_it_wakes_the_poller_at_once() {
     delivered(&database).await;
     outbox.shutdown().await.unwrap();
 }
+
+/// Its place in the order of the claim's index is the first that there can be.
+#[tokio::test]
+async fn the_least_id_at_the_least_time_is_delivered() {
+    let database = Database::new().await;
+    let sql = "INSERT INTO outbox_events (id, event_type, payload, next_attempt_at, created_at)
+        SELECT '00000000-0000-0000-0000-000000000000', 'plain_sql.told', '{\"n\": 7}', t, t
+        FROM (SELECT timestamptz '0001-01-01 00:00:00+00') x (t)";
+    execute(&database, sql).await;
+    let outbox = start(&database, Duration::from_millis(100)).await;
+    delivered(&database).await;
+    outbox.shutdown().await.unwrap();
+}

@@ -392,7 +392,9 @@ impl Dispatcher {
             () = lost.cancelled() => {
                 // The result counts no more; the handler gets a moment to tidy up.
                 tokio::select! {
-                    _ = run.end() => {}
+                    result = run.end() => {
+                        guarded(|| drop(result));
+                    }
                     () = tokio::time::sleep(self.cancel_grace) => {}
                     () = self.aborted.cancelled() => {}
                 }

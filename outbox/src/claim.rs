@@ -377,7 +377,10 @@ impl Poller {
     /// other. Whether more may be there for this runtime; `None`: there was no slot.
     async fn bind(&mut self, room: &mut Room) -> sqlx::Result<Option<bool>> {
         let slots = room.free.div_ceil(2).min(self.means.batch_size);
-        self.unbound.wake_all();
+        if !self.unbound.hungry() {
+            // A new round. With more types than slots it takes several statements.
+            self.unbound.wake_all();
+        }
         let mut ask = self.unbound.share(slots, |_| 0, slots);
         if ask.is_empty() {
             return Ok(None);
@@ -448,8 +451,9 @@ impl Poller {
             // Some were seen, but they lie before the positions.
             self.unbound.look_all();
         }
-        // Rows that were passed over are bound by runtimes that run their handlers: no haste.
-        Ok(Some(full || late))
+        // Rows that were passed over are bound by runtimes that run their handlers: no haste. Types that
+        // had no slot yet were not passed over.
+        Ok(Some(full || late || self.unbound.hungry()))
     }
 
     fn note_look(&mut self, started: Instant) {

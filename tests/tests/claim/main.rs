@@ -20,6 +20,7 @@ mod fence_release;
 mod fence_settle;
 mod late_commit;
 mod lost_reply;
+mod many_types;
 mod plain_sql;
 mod racing_binders;
 mod renamed;

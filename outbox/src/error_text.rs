@@ -1,7 +1,10 @@
 //! An error and its causes as one line of text.
 
 use std::error::Error;
+use std::fmt::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::stored_text::MAX_TEXT;
 
 /// Chains longer than this are cut: a source that returns itself would never end.
 const DEEPEST: usize = 64;
@@ -39,8 +42,40 @@ pub(crate) fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
 }
 
 fn display(error: &(dyn Error + 'static)) -> String {
-    guarded(|| error.to_string())
+    let said = guarded(|| {
+        let mut head = Head::default();
+        let whole = write!(head, "{error}").is_ok();
+        (whole || head.full).then_some(head.text)
+    });
+    said.flatten()
         .unwrap_or_else(|| "an error whose text can't be had, as its `Display` panics".to_owned())
+}
+
+/// The beginning of a text, as much of it as is kept anyway: what comes then is refused, so that a
+/// `Display` without an end comes to one.
+#[derive(Default)]
+struct Head {
+    text: String,
+    full: bool,
+}
+
+impl Write for Head {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        if self.full {
+            return Err(fmt::Error);
+        }
+        let mut room = MAX_TEXT - self.text.len();
+        if more.len() <= room {
+            self.text.push_str(more);
+            return Ok(());
+        }
+        while !more.is_char_boundary(room) {
+            room -= 1;
+        }
+        self.text.push_str(&more[..room]);
+        self.full = true;
+        Err(fmt::Error)
+    }
 }
 
 fn source<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
@@ -62,7 +97,6 @@ pub(crate) fn guarded<T>(f: impl FnOnce() -> T) -> Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fmt;
 
     #[derive(Debug)]
     struct Layer(&'static str, Option<Box<Layer>>);

@@ -15,6 +15,7 @@ enum Asked {
     Nul,
     Megabytes,
     Wide,
+    Endless,
     Panics,
     Refuses,
     Empty,
@@ -32,6 +33,19 @@ impl fmt::Display for Unspeakable {
 }
 
 impl std::error::Error for Unspeakable {}
+
+#[derive(Debug)]
+struct Endless;
+
+impl fmt::Display for Endless {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        loop {
+            f.write_str("🦀 and ")?;
+        }
+    }
+}
+
+impl std::error::Error for Endless {}
 
 fn nul() -> String {
     "a\0b\0".to_owned()
@@ -52,6 +66,7 @@ async fn asked(event: Asked) -> anyhow::Result<()> {
         Asked::Nul => anyhow::Error::msg(nul()),
         Asked::Megabytes => anyhow::Error::msg(megabytes()),
         Asked::Wide => anyhow::Error::msg(wide()),
+        Asked::Endless => Endless.into(),
         Asked::Panics => Unspeakable(Ok(())).into(),
         Asked::Refuses => Unspeakable(Err(fmt::Error)).into(),
         Asked::Empty => anyhow::Error::msg(String::new()),
@@ -67,6 +82,11 @@ async fn e1_every_text_is_stored_and_the_attempt_counted() {
         (Asked::Nul, "a\u{fffd}b\u{fffd}".to_owned()),
         (Asked::Megabytes, megabytes()[..KEPT].to_owned()),
         (Asked::Wide, wide[..KEPT - 3].to_owned()),
+        // 1,820 times 9 bytes, and the 4 that are left hold the animal.
+        (
+            Asked::Endless,
+            "🦀 and ".repeat(KEPT / 9 + 1)[..KEPT].to_owned(),
+        ),
         (Asked::Panics, no_text.to_owned()),
         (Asked::Refuses, no_text.to_owned()),
         (Asked::Empty, String::new()),

@@ -79,6 +79,23 @@ CREATE TABLE outbox_events (
   autovacuum_vacuum_cost_delay = 1
 );
 
+-- A few kilobytes of jsonb can be a gigabyte of text, as 1e100000 has a hundred thousand digits, and a row that can't
+-- be read stops every claim that meets it. The condition lets through what can't grow so far, which is nearly all; it
+-- is no CHECK, as those are evaluated again with every claim and renewal.
+CREATE FUNCTION outbox_events_refuse_unreadable() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF octet_length(NEW.payload::text) > 134217728 OR octet_length(NEW.headers::text) > 134217728 THEN
+    RAISE EXCEPTION 'an event of more than 128 MiB of JSON text can''t be delivered'
+      USING ERRCODE = 'program_limit_exceeded', HINT = 'Store it elsewhere and let the event say where.';
+  END IF;
+  RETURN NEW;
+END
+$$;
+
+CREATE TRIGGER outbox_events_are_readable BEFORE INSERT ON outbox_events FOR EACH ROW
+  WHEN (pg_column_size(NEW.payload) > 8192 OR pg_column_size(NEW.headers) > 8192)
+  EXECUTE FUNCTION outbox_events_refuse_unreadable();
+
 -- The claim of bound rows. No index names status, the lease or updated_at, in columns or predicate:
 -- one that did would make every claim and renewal rewrite all indexes.
 CREATE INDEX outbox_events_due ON outbox_events (handler, next_attempt_at, id)

@@ -158,6 +158,11 @@ impl Poller {
                 () = tokio::time::sleep(wait) => {}
             }
         }
+        if !self.doubtful.is_empty()
+            && let Err(error) = self.reclaim().await
+        {
+            let _ = outage.failed(&error);
+        }
         self.refused
     }
 

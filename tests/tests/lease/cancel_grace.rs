@@ -118,6 +118,8 @@ async fn refused(
     stage.begin();
     if event.lost {
         context.cancelled().await;
+        // Not at once: the result is to come within the grace.
+        tokio::time::sleep(Duration::from_millis(20)).await;
         return Err(Explosive);
     }
     Ok(())

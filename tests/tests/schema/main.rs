@@ -7,3 +7,4 @@ mod d3_times_have_zones;
 mod indexes_leave_claims_hot;
 mod plain_sql;
 mod statements_prepare;
+mod unreadable_rows;

@@ -82,7 +82,7 @@ CREATE TABLE outbox_events (
 -- A few kilobytes of jsonb can be a gigabyte of text, as 1e100000 has a hundred thousand digits, and a row that can't
 -- be read stops every claim that meets it. The condition lets through what can't grow so far, which is nearly all; it
 -- is no CHECK, as those are evaluated again with every claim and renewal.
-CREATE FUNCTION outbox_events_refuse_unreadable() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION outbox_events_refuse_unreadable() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF octet_length(NEW.payload::text) > 134217728 OR octet_length(NEW.headers::text) > 134217728 THEN
     RAISE EXCEPTION 'an event of more than 128 MiB of JSON text can''t be delivered'
